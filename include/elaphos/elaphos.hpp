@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_ELAPHOS_HPP
+#define ELAPHOS_ELAPHOS_HPP
+
+#include <elaphos/cells/elman.hpp>
+#include <elaphos/cells/gru.hpp>
+#include <elaphos/errors.hpp>
+#include <elaphos/options.hpp>
+#include <elaphos/plan.hpp>
+#include <elaphos/recurrence.hpp>
+#include <elaphos/report.hpp>
+#include <elaphos/solve.hpp>
+#include <elaphos/version.hpp>
+#include <elaphos/views.hpp>
+#include <elaphos/workspace.hpp>
+
+#endif

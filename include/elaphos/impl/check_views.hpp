@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_CHECK_VIEWS_HPP
+#define ELAPHOS_IMPL_CHECK_VIEWS_HPP
+
+#include <elaphos/impl/problem.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace elaphos::impl {
+
+/// Refuses, when the caller's code is compiled, Views that a kernel could not walk as the library does.
+template <class ExecutionSpace, class Scalar, std::size_t Rank, class View>
+constexpr void check_view_type() {
+  static_assert(Kokkos::is_view<View>::value, "Elaphos: this argument must be a Kokkos::View");
+  if constexpr (Kokkos::is_view<View>::value) {
+    static_assert(View::rank == Rank, "Elaphos: states are (B, D) and sequences (T, B, D): this View's rank is wrong");
+    static_assert(std::is_same_v<typename View::array_layout, Kokkos::LayoutRight>,
+                  "Elaphos: data are time-major and LayoutRight; CUDA's default is LayoutLeft. Declare the View as "
+                  "elaphos::SequenceView or elaphos::StateView, or name Kokkos::LayoutRight in its type");
+    static_assert(Kokkos::SpaceAccessibility<ExecutionSpace, typename View::memory_space>::accessible,
+                  "Elaphos: the execution space cannot reach this View's memory; copy the data to "
+                  "elaphos::SequenceView<Scalar, ExecutionSpace::memory_space> first");
+    static_assert(std::is_same_v<typename View::non_const_value_type, Scalar>,
+                  "Elaphos: the View's numbers must have the recurrence's scalar type");
+  }
+}
+
+/// Shape of a View that was passed in, for messages and for the aliasing check.
+struct ArrayShape {
+  const char* name;
+  const void* data;
+  std::size_t extents[3];
+  int rank;
+  std::size_t bytes;
+  bool contiguous;
+};
+
+template <class View>
+ArrayShape shape_of(const char* name, const View& view) {
+  ArrayShape shape{name, view.data(), {1, 1, 1}, static_cast<int>(View::rank), 0, view.span_is_contiguous()};
+  std::size_t size = 1;
+  for (std::size_t r = 0; r < View::rank; ++r) {
+    shape.extents[r] = view.extent(r);
+    size *= view.extent(r);
+  }
+  shape.bytes = size * sizeof(typename View::value_type);
+  return shape;
+}
+
+/// Throws `InvalidArgument` unless y0 is (B, D), x is (T, B, I) and y is (T, B, D), all contiguous, with y apart from
+/// both. T and B come from y. A recurrence without input takes an empty x.
+void check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, const ArrayShape& y, int state_size,
+                          int input_size);
+
+}  // namespace elaphos::impl
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_ELEMENTARY_HPP
+#define ELAPHOS_IMPL_ELEMENTARY_HPP
+
+#include <elaphos/impl/scalar.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// Constants of the host's exponential: x = k ln 2 + r with |r| <= ln 2 / 2, and exp(r) - 1 = r + r^2 q(r).
+template <class Scalar>
+struct ExponentialConstants;
+
+template <>
+struct ExponentialConstants<float> {
+  using Bits = std::uint32_t;
+  static constexpr int mantissa_bits = 23;
+  static constexpr int bias = 127;
+  static constexpr float largest = 88.0f;   // exp stays finite
+  static constexpr float smallest = -87.0f; // and normal
+  static constexpr float round_shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  static constexpr float ln2_high = 0.693145751953125f;  // few bits, so that k * ln2_high is exact
+  static constexpr float ln2_low = 1.42860682030941723212e-6f;
+  static constexpr int terms = 6;
+  // 1/2!, 1/3!, ...: at |r| <= 0.347 the first term left out is under 2e-9.
+  static constexpr float q[terms] = {0.5f, 1.0f / 6, 1.0f / 24, 1.0f / 120, 1.0f / 720, 1.0f / 5040};
+};
+
+template <>
+struct ExponentialConstants<double> {
+  using Bits = std::uint64_t;
+  static constexpr int mantissa_bits = 52;
+  static constexpr int bias = 1023;
+  static constexpr double largest = 709.0;
+  static constexpr double smallest = -708.0;
+  static constexpr double round_shift = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr double ln2_high = 6.93147180369123816490e-01;
+  static constexpr double ln2_low = 1.90821492927058770002e-10;
+  static constexpr int terms = 12;
+  // At |r| <= 0.347 the first term left out is under 5e-18.
+  static constexpr double q[terms] = {1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,
+                                      1.0 / 720,    1.0 / 5040,    1.0 / 40320,    1.0 / 362880,
+                                      1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+};
+
+/// x = k ln 2 + r: gives exp(r) - 1 and 2^k. Arguments are clamped to where 2^k is a normal number; NaN stays NaN.
+///
+/// Branch-free, so that compilers turn a loop over it into vector code; every product that feeds a sum is a
+/// `multiply_add`, so that the bits are those of the same call anywhere else.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar reduced_exponential_minus_one(Scalar x, Scalar& power_of_two) {
+  using Constants = ExponentialConstants<Scalar>;
+  using Bits = typename Constants::Bits;
+  x = x < Constants::smallest ? Constants::smallest : x;
+  x = x > Constants::largest ? Constants::largest : x;
+  const Scalar shifted = multiply_add(x, Scalar(1.44269504088896340736), Constants::round_shift);
+  const Scalar k = shifted - Constants::round_shift;
+  Scalar r = multiply_add(-k, Constants::ln2_high, x);
+  r = multiply_add(-k, Constants::ln2_low, r);
+  Scalar q = Constants::q[Constants::terms - 1];
+  for (int i = Constants::terms - 2; i >= 0; --i) q = multiply_add(q, r, Constants::q[i]);
+  // The integer k stands in the low bits of `shifted`.
+  const Bits exponent = Kokkos::bit_cast<Bits>(shifted) + static_cast<Bits>(Constants::bias);
+  power_of_two = Kokkos::bit_cast<Scalar>(static_cast<Bits>(exponent << Constants::mantissa_bits));
+  return multiply_add(r * r, q, r);
+}
+
+/// 1 / (1 + exp(-x)).
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar sigmoid(Scalar x) {
+  KOKKOS_IF_ON_DEVICE((return Scalar(1) / (Scalar(1) + Kokkos::exp(-x));))
+  KOKKOS_IF_ON_HOST((Scalar power; const Scalar fraction = reduced_exponential_minus_one(-x, power);
+                     return Scalar(1) / (Scalar(1) + multiply_add(power, fraction, power));))
+}
+
+/// Hyperbolic tangent, accurate also near 0: t / (t + 2) with t = exp(2 x) - 1.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar hyperbolic_tangent(Scalar x) {
+  KOKKOS_IF_ON_DEVICE((return Kokkos::tanh(x);))
+  KOKKOS_IF_ON_HOST((Scalar clamped = x < Scalar(-20) ? Scalar(-20) : x; clamped = x > Scalar(20) ? Scalar(20) : clamped;
+                     Scalar power; const Scalar fraction = reduced_exponential_minus_one(clamped + clamped, power);
+                     const Scalar t = multiply_add(power, fraction, power - Scalar(1));
+                     return t / (t + Scalar(2));))
+}
+
+}  // namespace elaphos::impl
+
+#endif

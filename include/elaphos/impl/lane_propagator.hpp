@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_LANE_PROPAGATOR_HPP
+#define ELAPHOS_IMPL_LANE_PROPAGATOR_HPP
+
+#include <elaphos/impl/merge_test.hpp>
+#include <elaphos/impl/plain_step.hpp>
+#include <elaphos/impl/propagator.hpp>
+#include <elaphos/recurrence.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// Advances one segment a lane: for recurrences whose whole state fits in a thread's registers.
+///
+/// Per step it moves I + D numbers (x in, y out), D more when there is a trajectory to merge with, and evaluates f once;
+/// `diagonal` and `dense` also evaluate the Jacobian, and dense costs D^3 multiply-adds for the product.
+template <Recurrence R, Sensitivity Carried>
+struct LaneKernel {
+  using Scalar = typename R::scalar_type;
+  static constexpr int D = R::state_size;
+
+  R recurrence;
+  const Scalar* parameters;
+  SegmentArguments<Scalar> arguments;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const SegmentRange range = segment_range(arguments, index);
+    SegmentRecord<Scalar>& record = arguments.records[range.flat];
+    if (arguments.pass == Pass::verify) {
+      verify(range, record);
+    } else {
+      advance(range, record);
+    }
+  }
+
+ private:
+  KOKKOS_FUNCTION void advance(const SegmentRange& range, SegmentRecord<Scalar>& record) const {
+    const Problem<Scalar>& problem = arguments.problem;
+    const bool propagating = arguments.pass == Pass::propagate;
+    MergeTest<Scalar> test(record, arguments.merge);
+    const bool may_merge = propagating && test.possible();
+
+    Scalar state[D], next[D];
+    for (int i = 0; i < D; ++i) state[i] = arguments.nodes[range.flat * D + i];
+    Tangent tangent;
+
+    std::int64_t t = range.begin;
+    bool merged = false;
+    while (t < range.end && !merged) {
+      const StepContext at{t, range.sequence};
+      const std::int64_t entry = t * problem.batch + range.sequence;
+      const Scalar* x = problem.x + entry * R::input_size;
+      plain_step(recurrence, at, state, x, parameters, next);
+      if (propagating) tangent.advance(*this, at, state, x);
+
+      Scalar* y = problem.y + entry * D;
+      if (may_merge) {
+        StateDifference<Scalar> difference;
+        for (int i = 0; i < D; ++i) {
+          difference.add(next[i], y[i], arguments.absolute_tolerance, arguments.relative_tolerance);
+        }
+        merged = test.merged(difference);
+      }
+      for (int i = 0; i < D; ++i) {
+        state[i] = next[i];
+        // Behind a merge the stored trajectory goes on; at the merge itself the stored state stays, so that the jump
+        // lies between two neighbouring steps.
+        if (!merged) y[i] = next[i];
+      }
+      ++t;
+    }
+    record_run(record, t - range.begin, merged, merged ? test.jump() : Scalar(0), tangent.growth());
+    if (propagating && !merged) tangent.store(arguments.sensitivities, range.flat);
+  }
+
+  KOKKOS_FUNCTION void verify(const SegmentRange& range, SegmentRecord<Scalar>& record) const {
+    const Problem<Scalar>& problem = arguments.problem;
+    Scalar state[D], next[D];
+    Scalar residual = 0;
+    for (std::int64_t t = range.begin; t < range.end; ++t) {
+      const std::int64_t entry = t * problem.batch + range.sequence;
+      const Scalar* before = t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D;
+      for (int i = 0; i < D; ++i) state[i] = before[i];
+      plain_step(recurrence, StepContext{t, range.sequence}, state, problem.x + entry * R::input_size, parameters,
+                 next);
+      StateDifference<Scalar> difference;
+      for (int i = 0; i < D; ++i) difference.add(next[i], problem.y[entry * D + i], Scalar(1), Scalar(0));
+      if (difference.absolute > residual) residual = difference.absolute;
+    }
+    record.jump = residual;
+  }
+
+  // The derivative of the current state with respect to the segment's node, and how fast it has grown.
+  struct Tangent {
+    static constexpr int entries = Carried == Sensitivity::dense ? D * D : (Carried == Sensitivity::diagonal ? D : 1);
+    static constexpr int stretches = Carried == Sensitivity::diagonal ? D : 1;
+    Scalar value[entries];
+    WorstStretch<Scalar> stretch[stretches];
+
+    KOKKOS_FUNCTION Tangent() {
+      for (int i = 0; i < entries; ++i) {
+        value[i] = (Carried != Sensitivity::dense || i % (D + 1) == 0) ? Scalar(1) : Scalar(0);
+      }
+    }
+
+    KOKKOS_FUNCTION void advance(const LaneKernel& kernel, StepContext at, const Scalar* state, const Scalar* x) {
+      if constexpr (Carried != Sensitivity::none) {
+        Scalar jacobian[D * D];
+        kernel.recurrence.jacobian(at, state, x, kernel.parameters, JacobianRef<Scalar>(jacobian, D));
+        if constexpr (Carried == Sensitivity::diagonal) {
+          for (int i = 0; i < D; ++i) {
+            value[i] *= jacobian[i * (D + 1)];
+            stretch[i].add(Kokkos::abs(jacobian[i * (D + 1)]));
+          }
+        } else {
+          multiply(jacobian);
+        }
+      }
+    }
+
+    // value <- jacobian * value, column by column, and the growth of the largest entry.
+    KOKKOS_FUNCTION void multiply(const Scalar* jacobian) {
+      Scalar before = 0, after = 0;
+      for (int j = 0; j < D; ++j) {
+        Scalar column[D];
+        for (int k = 0; k < D; ++k) {
+          column[k] = value[k * D + j];
+          const Scalar size = Kokkos::abs(column[k]);
+          if (size > before) before = size;
+        }
+        for (int i = 0; i < D; ++i) {
+          Scalar sum = 0;
+          for (int k = 0; k < D; ++k) sum += jacobian[i * D + k] * column[k];
+          value[i * D + j] = sum;
+          const Scalar size = Kokkos::abs(sum);
+          if (!(size <= after)) after = size;
+        }
+      }
+      stretch[0].add(after / before);
+    }
+
+    KOKKOS_FUNCTION Scalar growth() const {
+      if constexpr (Carried == Sensitivity::none) return infinite<Scalar>();
+      Scalar worst = 0;
+      for (int i = 0; i < stretches; ++i) {
+        if (stretch[i].worst() > worst) worst = stretch[i].worst();
+      }
+      return worst;
+    }
+
+    // A product that is not finite says nothing: the segment then counts as one that forgets.
+    KOKKOS_FUNCTION void store(Scalar* sensitivities, std::int64_t flat) const {
+      if constexpr (Carried != Sensitivity::none) {
+        bool finite = true;
+        for (int i = 0; i < entries; ++i) finite = finite && Kokkos::isfinite(value[i]);
+        for (int i = 0; i < entries; ++i) sensitivities[flat * entries + i] = finite ? value[i] : Scalar(0);
+      }
+    }
+  };
+};
+
+/// Propagator of a user's recurrence: compiled where the user calls `solve`.
+template <class ExecutionSpace, Recurrence R>
+class LanePropagator final : public Propagator<ExecutionSpace, typename R::scalar_type> {
+ public:
+  using Scalar = typename R::scalar_type;
+
+  LanePropagator(const R& recurrence, const Scalar* parameters) : m_recurrence(recurrence), m_parameters(parameters) {}
+
+  bool has_jacobian() const override { return RecurrenceWithJacobian<R>; }
+
+  std::int64_t parallel_workers(const ExecutionSpace& exec) const override { return exec.concurrency(); }
+
+  void check_sensitivity(Sensitivity) const override {}
+
+  void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override {
+    if constexpr (RecurrenceWithJacobian<R>) {
+      if (arguments.sensitivity == Sensitivity::diagonal) return launch<Sensitivity::diagonal>(exec, arguments);
+      if (arguments.sensitivity == Sensitivity::dense) return launch<Sensitivity::dense>(exec, arguments);
+    }
+    launch<Sensitivity::none>(exec, arguments);
+  }
+
+ private:
+  // Segments merge after different numbers of steps: threads take them one by one.
+  template <Sensitivity Carried>
+  void launch(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const {
+    using Policy =
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Kokkos::Schedule<Kokkos::Dynamic>>;
+    Kokkos::parallel_for("Elaphos::propagate_lane", Policy(exec, 0, arguments.active_count),
+                         LaneKernel<R, Carried>{m_recurrence, m_parameters, arguments});
+  }
+
+  R m_recurrence;
+  const Scalar* m_parameters;
+};
+
+}  // namespace elaphos::impl
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_PROPAGATOR_HPP
+#define ELAPHOS_IMPL_PROPAGATOR_HPP
+
+#include <elaphos/impl/segment_arguments.hpp>
+
+namespace elaphos::impl {
+
+/// The only thing that the solver knows of a recurrence: something that advances a list of segments.
+///
+/// The solver is compiled once per execution space and scalar; recurrences add only their propagate kernels.
+template <class ExecutionSpace, class Scalar>
+class Propagator {
+ public:
+  virtual ~Propagator() = default;
+
+  /// Whether sensitivities other than `none` can be carried.
+  virtual bool has_jacobian() const = 0;
+
+  /// Segments that the execution space advances at the same time.
+  virtual std::int64_t parallel_workers(const ExecutionSpace& exec) const = 0;
+
+  /// Throws `InvalidArgument` when this sensitivity cannot be carried at this state size on this space.
+  virtual void check_sensitivity(Sensitivity sensitivity) const = 0;
+
+  /// Enqueues one pass on `exec`; does not wait.
+  virtual void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const = 0;
+};
+
+}  // namespace elaphos::impl
+
+#endif

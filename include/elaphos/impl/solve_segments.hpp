@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_SOLVE_SEGMENTS_HPP
+#define ELAPHOS_IMPL_SOLVE_SEGMENTS_HPP
+
+#include <elaphos/impl/propagator.hpp>
+#include <elaphos/options.hpp>
+#include <elaphos/report.hpp>
+#include <elaphos/workspace.hpp>
+
+namespace elaphos::impl {
+
+/// Throws `InvalidArgument` for options that no solve can follow.
+void check_options(const SolveOptions& options);
+
+/// The segmented Newton iteration. Compiled in the library for float and double on every enabled execution space.
+template <class ExecutionSpace, class Scalar>
+SolveReport solve_segments(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
+                           const Problem<Scalar>& problem, const SolveOptions& options,
+                           Workspace<ExecutionSpace>& workspace);
+
+}  // namespace elaphos::impl
+
+#endif

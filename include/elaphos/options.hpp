@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_OPTIONS_HPP
+#define ELAPHOS_OPTIONS_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace elaphos {
+
+/// \brief Elementwise tolerance: a number v may be off by `absolute` + `relative` * |v|. Both finite and >= 0, one > 0.
+struct Tolerance {
+  double absolute;
+  double relative;
+
+  /// \brief 1e-6 for both in double, 1e-5 in float.
+  template <class Scalar>
+  static constexpr Tolerance default_for() {
+    return sizeof(Scalar) >= sizeof(double) ? Tolerance{1e-6, 1e-6} : Tolerance{1e-5, 1e-5};
+  }
+};
+
+/// \brief What each segment carries as the derivative of its end with respect to its start.
+enum class Sensitivity {
+  automatic,  ///< the planner chooses
+  none,       ///< 0: block Jacobi, right where the recurrence forgets within a segment
+  diagonal,   ///< product of the Jacobians' diagonals; with one step per segment: quasi-DEER
+  dense       ///< product of the Jacobians; with one step per segment: DEER
+};
+
+/// \brief When a re-propagated segment may stop early, because its trajectory has met the stored one.
+enum class Merge {
+  exact,     ///< bitwise equal states: the answer is the sequential loop's, bit for bit
+  tolerance  ///< difference far under the tolerance and shrinking: the answer is right within the tolerance
+};
+
+/// \brief What happens when `max_iterations` passes were not enough.
+enum class AtLimit {
+  complete_sequentially,  ///< run the loop from the last exact node to the end: the answer is exact
+  return_iterate          ///< give back the last iterate, its residual, and the status `iteration_limit`
+};
+
+/// \brief What a solve may be told; every default is safe.
+struct SolveOptions {
+  std::optional<Tolerance> tolerance{};  ///< absent: `Tolerance::default_for` the scalar
+  Merge merge = Merge::exact;
+  Sensitivity sensitivity = Sensitivity::automatic;
+  std::int64_t segments = 0;           ///< N, clamped to the number of steps; 0: the planner chooses
+  std::int64_t steps_per_segment = 0;  ///< S; 0: from N; give one of the two at most
+  int max_iterations = 32;             ///< propagate passes before `at_limit` applies; >= 1
+  AtLimit at_limit = AtLimit::complete_sequentially;
+  bool verify = false;        ///< one more sweep measures max |y_t - f(y_{t-1}, x_t)|
+  bool measure_time = false;  ///< seconds per phase; fences the caller's instance between phases
+};
+
+std::string_view to_string(Sensitivity sensitivity);
+std::string_view to_string(Merge merge);
+
+}  // namespace elaphos
+
+#endif

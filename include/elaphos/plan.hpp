@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_PLAN_HPP
+#define ELAPHOS_PLAN_HPP
+
+#include <elaphos/options.hpp>
+
+#include <cstdint>
+
+namespace elaphos {
+
+/// \brief How a solve cuts time: `segments` (N) per sequence of `steps_per_segment` (S) steps, the last may be shorter.
+struct Plan {
+  std::int64_t segments = 0;
+  std::int64_t steps_per_segment = 0;
+  Sensitivity sensitivity = Sensitivity::none;
+  Merge merge = Merge::exact;
+};
+
+/// \brief What a planner needs to know of the problem and of the execution space.
+struct PlanRequest {
+  std::int64_t steps;             ///< T
+  std::int64_t batch;             ///< B
+  int state_size;                 ///< D
+  std::int64_t parallel_workers;  ///< segments that the execution space advances at the same time
+  bool has_jacobian;              ///< sensitivities other than `none` are possible
+};
+
+/// \brief Chooses N, S and the sensitivity; what `options` fixes is kept.
+///
+/// The same request and options give the same plan. Below 128 steps, or with a single worker, one segment (the
+/// sequential loop) is chosen. Throws `InvalidArgument` for options that contradict each other or the problem.
+Plan make_plan(const PlanRequest& request, const SolveOptions& options);
+
+}  // namespace elaphos
+
+#endif

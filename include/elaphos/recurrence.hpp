@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_RECURRENCE_HPP
+#define ELAPHOS_RECURRENCE_HPP
+
+#include <Kokkos_Core.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+namespace elaphos {
+
+/// \brief Where a step stands: step `t` of sequence `b` reads x(t, b, :) and y(t-1, b, :) and makes y(t, b, :).
+///
+/// `t` counts from 0; step 0 reads the initial state. Recurrences with non-uniform steps look their step size up by it.
+struct StepContext {
+  std::int64_t t;
+  std::int64_t b;
+};
+
+/// \brief A small square matrix that a recurrence's `jacobian` fills: entry (i, j) is d next[i] / d y[j].
+template <class Scalar>
+class JacobianRef {
+ public:
+  KOKKOS_FUNCTION JacobianRef(Scalar* data, int size) : m_data(data), m_size(size) {}
+  KOKKOS_FUNCTION Scalar& operator()(int i, int j) const { return m_data[i * m_size + j]; }
+
+ private:
+  Scalar* m_data;
+  int m_size;
+};
+
+/// \brief What a user's recurrence must offer: y_t = f(y_{t-1}, x_t; p), with sizes known at compile time.
+///
+/// - `scalar_type`: float or double; `state_size` (D >= 1) and `input_size` (I >= 0): `static constexpr int`;
+/// - optional `parameter_size` (P >= 0): numbers that `bind_parameters` hands to every step as `p`;
+/// - `step(at, y, x, p, next)`, callable on the device and const: reads y[0..D), x[0..I), p[0..P), writes next[0..D).
+///   It has no side effects and depends on nothing but its arguments, so that a step gives the same bits whoever runs it;
+/// - optional `jacobian(at, y, x, p, J)`: writes every J(i, j) = d next[i] / d y[j]. Without it only the sensitivity
+///   `none` can be used.
+///
+/// Declare the array arguments `auto`: their type is the library's choice.
+template <class R>
+concept Recurrence = std::copyable<R> && std::floating_point<typename R::scalar_type> && (R::state_size >= 1) &&
+                     (R::input_size >= 0) &&
+                     requires(const R& recurrence, StepContext at, const typename R::scalar_type* in,
+                              typename R::scalar_type* next) { recurrence.step(at, in, in, in, next); };
+
+/// \brief A recurrence that also supplies the matrix of derivatives of its step.
+template <class R>
+concept RecurrenceWithJacobian =
+    Recurrence<R> && requires(const R& recurrence, StepContext at, const typename R::scalar_type* in,
+                              JacobianRef<typename R::scalar_type> jacobian) {
+      recurrence.jacobian(at, in, in, in, jacobian);
+    };
+
+/// \brief Number of parameters of a recurrence; 0 where it declares none.
+template <class R>
+constexpr int parameter_size_of() {
+  if constexpr (requires { R::parameter_size; }) {
+    return R::parameter_size;
+  } else {
+    return 0;
+  }
+}
+
+/// \brief A recurrence together with the parameters that its steps read.
+template <Recurrence R, class ParameterView>
+struct BoundRecurrence {
+  R recurrence;
+  ParameterView parameters;
+};
+
+/// \brief Ties a recurrence to its parameters, a rank-1 View of at least `parameter_size` numbers that the solving
+/// execution space can read. The View is not copied: what it holds when the solve runs is what the steps see.
+template <Recurrence R, class ParameterView>
+BoundRecurrence<R, ParameterView> bind_parameters(const R& recurrence, const ParameterView& parameters) {
+  static_assert(parameter_size_of<R>() > 0, "Elaphos: bind_parameters needs a recurrence that declares parameter_size");
+  return {recurrence, parameters};
+}
+
+}  // namespace elaphos
+
+#endif

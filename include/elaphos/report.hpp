@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_REPORT_HPP
+#define ELAPHOS_REPORT_HPP
+
+#include <elaphos/plan.hpp>
+
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace elaphos {
+
+/// \brief How a solve ended.
+enum class SolveStatus {
+  converged,               ///< every bit is the sequential loop's, or (tolerance merge) all tests are met
+  completed_sequentially,  ///< the iteration limit came first; the rest was run step by step and is exact
+  iteration_limit          ///< the limit came first and the last iterate was asked for: see `max_residual`
+};
+
+/// \brief What one propagate pass did.
+struct PassReport {
+  std::int64_t active_segments = 0;  ///< segments advanced in this pass
+  std::int64_t steps = 0;            ///< steps evaluated
+  std::int64_t longest_run = 0;      ///< most steps that one segment ran
+  double max_correction = 0;         ///< largest |new node - old node| that followed the pass
+};
+
+/// \brief Where a non-finite number was first seen.
+struct NonFinite {
+  std::int64_t t;
+  std::int64_t b;
+};
+
+/// \brief Seconds by phase; only with `SolveOptions::measure_time`.
+struct PhaseSeconds {
+  double propagate = 0;
+  double correct = 0;
+  double complete = 0;
+  double verify = 0;
+};
+
+/// \brief What a solve did and how far its answer can be trusted.
+struct SolveReport {
+  SolveStatus status = SolveStatus::converged;
+  Plan plan{};
+  std::vector<PassReport> passes{};       ///< one entry a propagate pass
+  std::int64_t total_steps = 0;           ///< T * B
+  std::int64_t completion_steps = 0;      ///< steps of the sequential completion, all sequences together
+  std::int64_t longest_completion = 0;    ///< its longest run
+  double max_residual = 0;                ///< largest jump at a node or a merge; 0: y is a trajectory, bit for bit
+  double error_estimate = 0;              ///< largest last correction of a node
+  std::optional<double> verified_residual{};  ///< max |y_t - f(y_{t-1}, x_t)|, with `SolveOptions::verify`
+  std::optional<NonFinite> first_non_finite{};
+  std::optional<PhaseSeconds> seconds{};
+
+  /// \brief Whether y is right: within tolerance, or exact.
+  bool converged() const { return status != SolveStatus::iteration_limit; }
+  /// \brief Number of propagate passes.
+  int iterations() const { return static_cast<int>(passes.size()); }
+  /// \brief Steps evaluated over T * B; 1 is the sequential loop's work.
+  double work_factor() const;
+  /// \brief Steps that had to follow one another: the sum over passes of the longest run.
+  std::int64_t critical_path() const;
+};
+
+std::string_view to_string(SolveStatus status);
+
+/// \brief Writes the report as a few lines of text.
+std::ostream& operator<<(std::ostream& out, const SolveReport& report);
+
+}  // namespace elaphos
+
+#endif

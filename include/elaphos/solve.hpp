@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SOLVE_HPP
+#define ELAPHOS_SOLVE_HPP
+
+#include <elaphos/cells/gated_cell.hpp>
+#include <elaphos/errors.hpp>
+#include <elaphos/impl/check_views.hpp>
+#include <elaphos/impl/lane_propagator.hpp>
+#include <elaphos/impl/solve_segments.hpp>
+#include <elaphos/options.hpp>
+#include <elaphos/recurrence.hpp>
+#include <elaphos/report.hpp>
+#include <elaphos/views.hpp>
+#include <elaphos/workspace.hpp>
+
+#include <string>
+
+namespace elaphos {
+
+namespace impl {
+
+// One overload a kind of recurrence: its sizes, and the propagator that advances its segments.
+
+template <Recurrence R>
+struct RecurrenceTraits {
+  using scalar_type = typename R::scalar_type;
+  static int state_size(const R&) { return R::state_size; }
+  static int input_size(const R&) { return R::input_size; }
+
+  template <class ExecutionSpace>
+  static auto propagator(const ExecutionSpace&, const R& recurrence, Workspace<ExecutionSpace>&) {
+    static_assert(parameter_size_of<R>() == 0,
+                  "Elaphos: this recurrence has parameters; pass elaphos::bind_parameters(recurrence, parameters)");
+    return LanePropagator<ExecutionSpace, R>(recurrence, nullptr);
+  }
+};
+
+template <class R>
+struct TraitsOf : RecurrenceTraits<R> {};
+
+template <class R, class ParameterView>
+struct TraitsOf<BoundRecurrence<R, ParameterView>> {
+  using Bound = BoundRecurrence<R, ParameterView>;
+  using scalar_type = typename R::scalar_type;
+  static int state_size(const Bound&) { return R::state_size; }
+  static int input_size(const Bound&) { return R::input_size; }
+
+  template <class ExecutionSpace>
+  static auto propagator(const ExecutionSpace&, const Bound& bound, Workspace<ExecutionSpace>&) {
+    check_view_type<ExecutionSpace, scalar_type, 1, ParameterView>();
+    if (bound.parameters.extent(0) < static_cast<std::size_t>(R::parameter_size)) {
+      throw InvalidArgument("parameters", std::to_string(bound.parameters.extent(0)) + " numbers",
+                            "at least parameter_size = " + std::to_string(R::parameter_size));
+    }
+    return LanePropagator<ExecutionSpace, R>(bound.recurrence, bound.parameters.data());
+  }
+};
+
+template <GatedCell Cell>
+struct TraitsOf<Cell> {
+  using scalar_type = typename Cell::scalar_type;
+  static int state_size(const Cell& cell) { return cell.hidden_size(); }
+  static int input_size(const Cell& cell) { return cell.input_size(); }
+
+  template <class ExecutionSpace>
+  static auto propagator(const ExecutionSpace& exec, const Cell& cell, Workspace<ExecutionSpace>& workspace) {
+    static_assert(Kokkos::SpaceAccessibility<ExecutionSpace, typename Cell::memory_space>::accessible,
+                  "Elaphos: the execution space cannot reach this cell's weights; make the cell in the space's memory");
+    return GatedPropagator<ExecutionSpace, typename Cell::gates, scalar_type>(exec, cell.weights(), workspace);
+  }
+};
+
+}  // namespace impl
+
+/// \brief Evaluates y_t = f(y_{t-1}, x_t), t = 1..T, for B sequences, in parallel over time.
+///
+/// Cuts time into segments, propagates all of them at once from guessed entry states (nodes), corrects the nodes by
+/// Newton's method (one step per segment with dense sensitivities is DEER, Lim et al., ICLR 2024) and repeats where a
+/// node moved, until segments meet their stored trajectories. With `Merge::exact`, the default, the answer has the bits
+/// of the sequential loop on the same execution space.
+///
+/// \param exec        runs all kernels; it is waited for (nothing else is) before the report is returned
+/// \param recurrence  a library cell, a user's `Recurrence`, or `bind_parameters(recurrence, p)`
+/// \param y0          initial states (B, D)
+/// \param x           inputs (T, B, I); empty for a recurrence without inputs
+/// \param y           output (T, B, D); must not overlap x or y0. T = 0 is a valid empty solve
+/// \param workspace   memory to reuse; one per solve in flight
+/// \return what was done and how far to trust it; running out of iterations is a status, not an exception
+/// \throws InvalidArgument for shapes, options or overlaps that make no sense, before anything is written
+template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
+SolveReport solve(const ExecutionSpace& exec, const R& recurrence, const InitialView& y0, const InputView& x,
+                  const OutputView& y, const SolveOptions& options, Workspace<ExecutionSpace>& workspace) {
+  using Traits = impl::TraitsOf<R>;
+  using Scalar = typename Traits::scalar_type;
+  static_assert(Kokkos::is_execution_space<ExecutionSpace>::value,
+                "Elaphos: the first argument of solve is an execution space instance");
+  impl::check_view_type<ExecutionSpace, Scalar, 2, InitialView>();
+  impl::check_view_type<ExecutionSpace, Scalar, 3, InputView>();
+  impl::check_view_type<ExecutionSpace, Scalar, 3, OutputView>();
+  static_assert(!std::is_const_v<typename OutputView::value_type>, "Elaphos: y is written: its View must not be const");
+
+  impl::check_options(options);
+  const int state_size = Traits::state_size(recurrence);
+  const int input_size = Traits::input_size(recurrence);
+  impl::check_problem_shapes(impl::shape_of("y0", y0), impl::shape_of("x", x), impl::shape_of("y", y), state_size,
+                             input_size);
+  const impl::Problem<Scalar> problem{y0.data(),
+                                      x.data(),
+                                      y.data(),
+                                      static_cast<std::int64_t>(y.extent(0)),
+                                      static_cast<std::int64_t>(y.extent(1)),
+                                      state_size,
+                                      input_size};
+  const auto propagator = Traits::propagator(exec, recurrence, workspace);
+  return impl::solve_segments<ExecutionSpace, Scalar>(exec, propagator, problem, options, workspace);
+}
+
+/// \brief The same with a workspace of its own: allocates and frees in every call.
+template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
+SolveReport solve(const ExecutionSpace& exec, const R& recurrence, const InitialView& y0, const InputView& x,
+                  const OutputView& y, const SolveOptions& options = {}) {
+  Workspace<ExecutionSpace> workspace;
+  return solve(exec, recurrence, y0, x, y, options, workspace);
+}
+
+/// \brief The sequential loop: one segment per sequence, the same compiled step. Bitwise what an exact solve gives.
+template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
+SolveReport solve_sequentially(const ExecutionSpace& exec, const R& recurrence, const InitialView& y0,
+                               const InputView& x, const OutputView& y) {
+  SolveOptions options;
+  options.segments = 1;
+  options.sensitivity = Sensitivity::none;
+  return solve(exec, recurrence, y0, x, y, options);
+}
+
+}  // namespace elaphos
+
+#endif

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_CELLS_GATED_TEAM_KERNEL_HPP
+#define ELAPHOS_SRC_CELLS_GATED_TEAM_KERNEL_HPP
+
+#include <elaphos/cells/gated_cell.hpp>
+#include <elaphos/impl/merge_test.hpp>
+
+#include <cstdint>
+
+// A register array may be indexed by constants alone: loops over one must be unrolled. Host compilers, which compile
+// this kernel and never run it, do not know the pragma.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define ELAPHOS_UNROLL _Pragma("unroll")
+#else
+#define ELAPHOS_UNROLL
+#endif
+
+namespace elaphos::impl {
+
+/// Team scratch of `GatedTeamKernel`, laid out by hand: what all lanes of a segment share.
+template <class Scalar, int Width, Sensitivity Carried>
+struct TeamScratch {
+  static constexpr int state = 0;                    // (2, Width): current and next state, in turn
+  static constexpr int scaled = state + 2 * Width;   // (2, Width): differences over the tolerance, in turn
+  static constexpr int absolute = scaled + 2 * Width;
+  static constexpr int jacobian = absolute + 2 * Width;  // (Width, Width + 1): padded against bank conflicts
+  static constexpr int scalars = jacobian + (Carried == Sensitivity::dense ? Width * (Width + 1) : 0);
+  static constexpr int flags = 3;
+  static constexpr std::size_t bytes = sizeof(Scalar) * scalars + sizeof(int) * 4;
+};
+
+/// Advances one segment of a gated cell on one team: a lane per hidden unit, the state broadcast through scratch, and
+/// the unit's recurrent weights in registers where they fit.
+///
+/// Per step: G D (D + I) multiply-adds and G D transcendental functions; memory traffic I + D numbers (+ D to merge);
+/// one barrier (two with `dense`, whose lanes each carry one column of the product).
+template <class Member, class Gates, class Scalar, int Width, Sensitivity Carried>
+struct GatedTeamKernel {
+  static constexpr int gates = Gates::count;
+  static constexpr int row = gates * Width;
+  static constexpr bool weights_in_registers = sizeof(Scalar) * row <= 512;
+  using Layout = TeamScratch<Scalar, Width, Carried>;
+
+  GatedWeights<Scalar> weights;
+  SegmentArguments<Scalar> arguments;
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    Lane lane(*this, member);
+    lane.run();
+  }
+
+  // What one lane of the team holds while it walks a segment.
+  struct Lane {
+    const GatedTeamKernel& kernel;
+    const Member& member;
+    const int unit;
+    const bool real;  // padded units stay at 0
+    Scalar* const shared;
+    int* const differs;  // three flags in turn: one is written, one is read, one is cleared
+    Scalar weight[weights_in_registers ? row : 1];
+    Scalar own_weight[gates];
+    Scalar column[Carried == Sensitivity::dense ? Width : 1];
+    Scalar diagonal = Scalar(1);
+    WorstStretch<Scalar> stretch;
+
+    KOKKOS_FUNCTION Lane(const GatedTeamKernel& owner, const Member& team)
+        : kernel(owner),
+          member(team),
+          unit(team.team_rank()),
+          real(unit < owner.weights.hidden_size),
+          shared(static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(Layout::bytes, 16))),
+          differs(reinterpret_cast<int*>(shared + Layout::scalars)) {
+      if constexpr (weights_in_registers) {
+        for (int c = 0; c < row; ++c) weight[c] = load_weight(c / gates, c % gates);
+      }
+      for (int g = 0; g < gates; ++g) own_weight[g] = load_weight(unit, g);
+      if constexpr (Carried == Sensitivity::dense) {
+        for (int i = 0; i < Width; ++i) column[i] = i == unit ? Scalar(1) : Scalar(0);
+      }
+      if (unit < Layout::flags) differs[unit] = 0;
+      if (Width < Layout::flags && unit == 0) {
+        for (int i = 0; i < Layout::flags; ++i) differs[i] = 0;
+      }
+    }
+
+    KOKKOS_FORCEINLINE_FUNCTION Scalar load_weight(int k, int g) const {
+      return kernel.weights.hidden_weights[std::int64_t(k) * row + g * Width + unit];
+    }
+
+    KOKKOS_FORCEINLINE_FUNCTION Scalar recurrent_weight(int k, int g) const {
+      if constexpr (weights_in_registers) {
+        return weight[k * gates + g];
+      } else {
+        return load_weight(k, g);
+      }
+    }
+
+    KOKKOS_FUNCTION void run() {
+      const SegmentArguments<Scalar>& arguments = kernel.arguments;
+      const SegmentRange range = segment_range(arguments, member.league_rank());
+      // A copy: the record is written by one lane while others may still read theirs.
+      const SegmentRecord<Scalar> before = arguments.records[range.flat];
+      if (arguments.pass == Pass::verify) {
+        verify(range);
+      } else {
+        advance(range, before);
+      }
+    }
+
+    // The unit's pre-activations from the state in scratch half `half`.
+    KOKKOS_FORCEINLINE_FUNCTION void pre_activate(const Scalar* x, int half, Scalar (&input)[gates],
+                                                  Scalar (&hidden)[gates]) const {
+      const GatedWeights<Scalar>& w = kernel.weights;
+      for (int g = 0; g < gates; ++g) input[g] = w.input_bias[g * Width + unit];
+      for (int i = 0; i < w.input_size; ++i) {
+        for (int g = 0; g < gates; ++g) {
+          input[g] = multiply_add(x[i], w.input_weights[std::int64_t(i) * row + g * Width + unit], input[g]);
+        }
+      }
+      for (int g = 0; g < gates; ++g) hidden[g] = w.hidden_bias[g * Width + unit];
+      const Scalar* h = shared + Layout::state + half * Width;
+      ELAPHOS_UNROLL
+      for (int k = 0; k < Width; ++k) {
+        const Scalar h_k = h[k];
+        for (int g = 0; g < gates; ++g) hidden[g] = multiply_add(h_k, recurrent_weight(k, g), hidden[g]);
+      }
+    }
+
+    KOKKOS_FUNCTION void advance(const SegmentRange& range, const SegmentRecord<Scalar>& before) {
+      const SegmentArguments<Scalar>& arguments = kernel.arguments;
+      const Problem<Scalar>& problem = arguments.problem;
+      const int D = kernel.weights.hidden_size;
+      const bool propagating = arguments.pass == Pass::propagate;
+      MergeTest<Scalar> test(before, arguments.merge);
+      const bool may_merge = propagating && test.possible();
+
+      Scalar h = real ? arguments.nodes[range.flat * D + unit] : Scalar(0);
+      shared[Layout::state + unit] = h;
+      member.team_barrier();
+
+      std::int64_t t = range.begin;
+      int half = 0, flag = 0;
+      bool merged = false;
+      while (t < range.end && !merged) {
+        const std::int64_t entry = t * problem.batch + range.sequence;
+        Scalar input[gates], hidden[gates];
+        pre_activate(problem.x + entry * kernel.weights.input_size, half, input, hidden);
+        const Scalar next = Gates::next(input, hidden, h);
+        if (Carried != Sensitivity::none && propagating) advance_tangent(input, hidden, h);
+
+        Scalar* y = problem.y + entry * D + unit;
+        if (may_merge && real) offer_difference(next, *y, half, flag);
+        shared[Layout::state + (1 - half) * Width + unit] = next;
+        if (unit == 0) differs[(flag + 1) % Layout::flags] = 0;
+        member.team_barrier();
+
+        if (may_merge) merged = test.merged(agreed_difference(half, flag));
+        // At a merge the stored state stays, so that the jump lies between two neighbouring steps.
+        if (!merged && real) *y = next;
+        h = next;
+        half = 1 - half;
+        flag = (flag + 1) % Layout::flags;
+        ++t;
+      }
+      finish(range, t - range.begin, merged, test);
+    }
+
+    // Every lane puts its difference where all can see it after the barrier.
+    KOKKOS_FORCEINLINE_FUNCTION void offer_difference(Scalar next, Scalar stored, int half, int flag) const {
+      StateDifference<Scalar> own;
+      own.add(next, stored, kernel.arguments.absolute_tolerance, kernel.arguments.relative_tolerance);
+      if (!own.identical) differs[flag] = 1;
+      if (kernel.arguments.merge == Merge::tolerance) {
+        shared[Layout::scaled + half * Width + unit] = own.scaled;
+        shared[Layout::absolute + half * Width + unit] = own.absolute;
+      }
+    }
+
+    KOKKOS_FORCEINLINE_FUNCTION StateDifference<Scalar> agreed_difference(int half, int flag) const {
+      StateDifference<Scalar> all;
+      all.identical = differs[flag] == 0;
+      if (all.identical || kernel.arguments.merge == Merge::exact) return all;
+      for (int i = 0; i < kernel.weights.hidden_size; ++i) {
+        const Scalar scaled = shared[Layout::scaled + half * Width + i];
+        const Scalar absolute = shared[Layout::absolute + half * Width + i];
+        if (scaled > all.scaled) all.scaled = scaled;
+        if (absolute > all.absolute) all.absolute = absolute;
+      }
+      return all;
+    }
+
+    KOKKOS_FUNCTION void advance_tangent(const Scalar (&input)[gates], const Scalar (&hidden)[gates], Scalar h) {
+      Scalar by_gate[gates], direct;
+      Gates::partials(input, hidden, h, by_gate, direct);
+      if constexpr (Carried == Sensitivity::diagonal) {
+        Scalar entry = direct;
+        for (int g = 0; g < gates; ++g) entry += by_gate[g] * own_weight[g];
+        diagonal *= entry;
+        stretch.add(Kokkos::abs(entry));
+      } else if constexpr (Carried == Sensitivity::dense) {
+        Scalar* jacobian = shared + Layout::jacobian;
+        ELAPHOS_UNROLL
+        for (int k = 0; k < Width; ++k) {
+          Scalar entry = k == unit ? direct : Scalar(0);
+          for (int g = 0; g < gates; ++g) entry += by_gate[g] * recurrent_weight(k, g);
+          jacobian[unit * (Width + 1) + k] = entry;
+        }
+        member.team_barrier();
+        multiply_column(jacobian);
+        // The barrier of the step that follows keeps the next Jacobian from overwriting this one too early.
+      }
+    }
+
+    KOKKOS_FUNCTION void multiply_column(const Scalar* jacobian) {
+      Scalar product[Carried == Sensitivity::dense ? Width : 1];
+      Scalar largest_before = 0, largest_after = 0;
+      ELAPHOS_UNROLL
+      for (int i = 0; i < Width; ++i) {
+        Scalar sum = 0;
+        ELAPHOS_UNROLL
+        for (int k = 0; k < Width; ++k) sum += jacobian[i * (Width + 1) + k] * column[k];
+        product[i] = sum;
+      }
+      ELAPHOS_UNROLL
+      for (int i = 0; i < Width; ++i) {
+        const Scalar size_before = Kokkos::abs(column[i]), size_after = Kokkos::abs(product[i]);
+        if (size_before > largest_before) largest_before = size_before;
+        if (!(size_after <= largest_after)) largest_after = size_after;
+        column[i] = product[i];
+      }
+      stretch.add(largest_after / largest_before);
+    }
+
+    KOKKOS_FUNCTION void finish(const SegmentRange& range, std::int64_t steps_run, bool merged,
+                                const MergeTest<Scalar>& test) {
+      const SegmentArguments<Scalar>& arguments = kernel.arguments;
+      Scalar worst = infinite<Scalar>();
+      if constexpr (Carried != Sensitivity::none) {
+        if (arguments.pass == Pass::propagate && !merged) worst = store_sensitivity(range.flat);
+      }
+      if (unit == 0) {
+        record_run(arguments.records[range.flat], steps_run, merged, merged ? test.jump() : Scalar(0), worst);
+      }
+    }
+
+    // Writes the product, or zeros where it is not finite (the segment then counts as one that forgets), and returns
+    // the worst growth over all lanes.
+    KOKKOS_FUNCTION Scalar store_sensitivity(std::int64_t flat) {
+      const int D = kernel.weights.hidden_size;
+      Scalar* lanes_worst = shared + Layout::scaled;
+      Scalar* lanes_finite = shared + Layout::absolute;
+      bool finite = true;
+      if constexpr (Carried == Sensitivity::diagonal) {
+        finite = Kokkos::isfinite(diagonal);
+      } else {
+        for (int i = 0; i < Width; ++i) finite = finite && Kokkos::isfinite(column[i]);
+      }
+      member.team_barrier();
+      lanes_worst[unit] = stretch.worst();
+      lanes_finite[unit] = (finite || !real) ? Scalar(1) : Scalar(0);
+      member.team_barrier();
+      Scalar worst = 0;
+      bool all_finite = true;
+      for (int i = 0; i < D; ++i) {
+        if (lanes_worst[i] > worst) worst = lanes_worst[i];
+        all_finite = all_finite && lanes_finite[i] != Scalar(0);
+      }
+      if (real) {
+        Scalar* out = kernel.arguments.sensitivities;
+        if constexpr (Carried == Sensitivity::diagonal) {
+          out[flat * D + unit] = all_finite ? diagonal : Scalar(0);
+        } else {
+          ELAPHOS_UNROLL
+          for (int i = 0; i < Width; ++i) {
+            if (i < D) out[(flat * D + i) * D + unit] = all_finite ? column[i] : Scalar(0);
+          }
+        }
+      }
+      return worst;
+    }
+
+    KOKKOS_FUNCTION void verify(const SegmentRange& range) {
+      const Problem<Scalar>& problem = kernel.arguments.problem;
+      const int D = kernel.weights.hidden_size;
+      Scalar residual = 0;
+      for (std::int64_t t = range.begin; t < range.end; ++t) {
+        const std::int64_t entry = t * problem.batch + range.sequence;
+        const Scalar* from = t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D;
+        const Scalar h = real ? from[unit] : Scalar(0);
+        member.team_barrier();
+        shared[Layout::state + unit] = h;
+        member.team_barrier();
+        Scalar input[gates], hidden[gates];
+        pre_activate(problem.x + entry * kernel.weights.input_size, 0, input, hidden);
+        StateDifference<Scalar> apart;
+        if (real) apart.add(Gates::next(input, hidden, h), problem.y[entry * D + unit], Scalar(1), Scalar(0));
+        if (apart.absolute > residual) residual = apart.absolute;
+      }
+      shared[Layout::absolute + unit] = residual;
+      member.team_barrier();
+      if (unit != 0) return;
+      for (int i = 0; i < D; ++i) {
+        if (shared[Layout::absolute + i] > residual) residual = shared[Layout::absolute + i];
+      }
+      kernel.arguments.records[range.flat].jump = residual;
+    }
+  };
+};
+
+}  // namespace elaphos::impl
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <elaphos/options.hpp>
+
+namespace elaphos {
+
+std::string_view to_string(Sensitivity sensitivity) {
+  switch (sensitivity) {
+    case Sensitivity::automatic: return "automatic";
+    case Sensitivity::none: return "none";
+    case Sensitivity::diagonal: return "diagonal";
+    case Sensitivity::dense: return "dense";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Merge merge) { return merge == Merge::exact ? "exact" : "tolerance"; }
+
+}  // namespace elaphos

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <elaphos/errors.hpp>
+#include <elaphos/plan.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace elaphos {
+
+namespace {
+
+// Below this many steps the loop is over before a second thread has woken up.
+constexpr std::int64_t shortest_parallel = 128;
+// Segments much shorter than a typical merge (28 to 89 steps at PyTorch's initialisation) would be run twice in full.
+constexpr std::int64_t shortest_segment = 128;
+// From so many workers on, a device, more segments than workers no longer pay; a few threads want some to balance by.
+constexpr std::int64_t many_workers = 256;
+constexpr std::int64_t segments_per_thread = 4;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::int64_t automatic_segments(const PlanRequest& request) {
+  if (request.steps < shortest_parallel || request.parallel_workers <= 1) return 1;
+  const bool device = request.parallel_workers >= many_workers;
+  if (request.batch >= request.parallel_workers) return 1;
+  const std::int64_t wanted = request.parallel_workers * (device ? 1 : segments_per_thread);
+  return std::clamp<std::int64_t>(divide_up(wanted, request.batch), 1, request.steps / shortest_segment);
+}
+
+}  // namespace
+
+Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
+  Plan plan;
+  plan.merge = options.merge;
+  plan.sensitivity = options.sensitivity;
+  if (options.sensitivity == Sensitivity::automatic) {
+    plan.sensitivity = request.has_jacobian ? Sensitivity::diagonal : Sensitivity::none;
+  } else if (options.sensitivity != Sensitivity::none && !request.has_jacobian) {
+    throw InvalidArgument("options.sensitivity", std::string(to_string(options.sensitivity)),
+                          "none or automatic: the recurrence has no jacobian()");
+  }
+  if (request.steps == 0 || request.batch == 0) return plan;
+  if (options.steps_per_segment > 0) {
+    plan.steps_per_segment = std::min(options.steps_per_segment, request.steps);
+  } else {
+    const std::int64_t segments = options.segments > 0 ? options.segments : automatic_segments(request);
+    plan.steps_per_segment = divide_up(request.steps, std::min(segments, request.steps));
+  }
+  plan.segments = divide_up(request.steps, plan.steps_per_segment);
+  if (plan.segments == 1) plan.sensitivity = Sensitivity::none;  // there is no node to correct
+  return plan;
+}
+
+}  // namespace elaphos

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_SOLVER_NODE_ARGUMENTS_HPP
+#define ELAPHOS_SRC_SOLVER_NODE_ARGUMENTS_HPP
+
+#include <elaphos/impl/segment_arguments.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// What the kernels of the node correction share: the segments, their ends, and what the correction itself keeps.
+template <class Scalar>
+struct NodeArguments {
+  SegmentArguments<Scalar> segments;
+  Scalar* nodes;                   ///< (N, B, D), those that the last pass started from
+  std::int64_t* frontier;          ///< (B): nodes 0..frontier are exact
+  Scalar* corrections;             ///< (N, B, D): M_{n-1} delta_{n-1}, what a node gets on top of its predecessor's end
+  Scalar* scan_totals;             ///< composed maps of tiles of nodes
+  std::int32_t* active_flags;      ///< (N, B)
+  std::int64_t* active;            ///< (N, B): the list that `segments.active` reads
+
+  KOKKOS_FUNCTION std::int64_t batch() const { return segments.problem.batch; }
+  KOKKOS_FUNCTION int state_size() const { return segments.problem.state_size; }
+
+  /// The state at the end of segment n of sequence b, D numbers: Phi_n.
+  KOKKOS_FUNCTION const Scalar* end_of_segment(std::int64_t n, std::int64_t b) const {
+    std::int64_t t = (n + 1) * segments.steps_per_segment;
+    if (t > segments.problem.steps) t = segments.problem.steps;
+    return segments.problem.y + ((t - 1) * batch() + b) * state_size();
+  }
+
+  /// Mismatch Phi_n - s_{n+1}, entry i; 0 where both have the same bits or the end is not finite (such an end corrects
+  /// nobody downstream).
+  KOKKOS_FUNCTION Scalar mismatch(std::int64_t n, std::int64_t b, int i) const {
+    const Scalar end = end_of_segment(n, b)[i];
+    const Scalar node = nodes[((n + 1) * batch() + b) * state_size() + i];
+    if (!Kokkos::isfinite(end) || !Kokkos::isfinite(node)) return Scalar(0);
+    return end - node;
+  }
+};
+
+}  // namespace elaphos::impl
+
+#endif

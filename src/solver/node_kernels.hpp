@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_SOLVER_NODE_KERNELS_HPP
+#define ELAPHOS_SRC_SOLVER_NODE_KERNELS_HPP
+
+#include "node_arguments.hpp"
+#include "tally.hpp"
+
+#include <elaphos/impl/scalar.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// Before the first pass: every node is the initial state, every segment is active and has no past.
+template <class Scalar>
+struct StartFromInitialState {
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
+    const int D = nodes.state_size();
+    const std::int64_t b = flat % nodes.batch();
+    for (int i = 0; i < D; ++i) nodes.nodes[flat * D + i] = nodes.segments.problem.y0[b * D + i];
+    nodes.segments.records[flat] = SegmentRecord<Scalar>{};
+    nodes.active[flat] = flat;
+  }
+};
+
+/// Before a search for it: every node counts as exact.
+template <class Scalar>
+struct ResetFrontier {
+  NodeArguments<Scalar> nodes;
+  KOKKOS_FUNCTION void operator()(std::int64_t b) const { nodes.frontier[b] = nodes.segments.segments - 1; }
+};
+
+/// The frontier of every sequence: the first segment whose end is not, bit for bit, the node behind it, or that holds a
+/// tolerance merge. All nodes up to it are exact. (A minimum of integers: atomics do not make it depend on order.)
+template <class Scalar>
+struct FindFrontier {
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
+    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    if (nodes.frontier[b] <= n) return;
+    bool broken = nodes.segments.records[flat].jump != Scalar(0);
+    if (!broken) {
+      const int D = nodes.state_size();
+      const Scalar* end = nodes.end_of_segment(n, b);
+      const Scalar* node = nodes.nodes + (flat + nodes.batch()) * D;
+      for (int i = 0; i < D; ++i) broken = broken || !same_bits(end[i], node[i]);
+    }
+    if (broken) Kokkos::atomic_min(&nodes.frontier[b], n);
+  }
+};
+
+/// Moves every node to its predecessor's end plus the carried correction, marks the segments whose node has changed,
+/// and tallies what the pass did. One (n, b) an index; D-long loops.
+template <class Scalar>
+struct CorrectNodes {
+  using value_type = Tally;
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void init(Tally& tally) const { tally = Tally{}; }
+  KOKKOS_FUNCTION void join(Tally& into, const Tally& from) const { into.merge(from); }
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat, Tally& tally) const {
+    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    SegmentRecord<Scalar>& record = nodes.segments.records[flat];
+    tally.add_run(record.steps_run, record.reached_end);
+    tally.add_residual(static_cast<double>(record.jump));
+    record.steps_run = 0;
+
+    const std::int64_t frontier = nodes.frontier[b];
+    bool active = n > 0 && move(flat, n, b, frontier, tally);
+    record.exact_only = n <= frontier + 1 ? 1 : 0;
+    if (n == frontier && record.jump != Scalar(0)) {
+      // The node is exact and a jump behind it is not: this stretch has to be run anew for the frontier to move on.
+      record.must_run = 1;
+      active = true;
+    }
+    nodes.active_flags[flat] = active ? 1 : 0;
+    if (active) ++tally.active;
+  }
+
+ private:
+  // Returns whether the node's bits changed.
+  KOKKOS_FUNCTION bool move(std::int64_t flat, std::int64_t n, std::int64_t b, std::int64_t frontier,
+                            Tally& tally) const {
+    const int D = nodes.state_size();
+    const Scalar* end = nodes.end_of_segment(n - 1, b);
+    const Scalar* carried = nodes.corrections + flat * D;
+    Scalar* node = nodes.nodes + flat * D;
+    bool end_finite = true, carried_finite = nodes.segments.sensitivity != Sensitivity::none;
+    for (int i = 0; i < D; ++i) {
+      end_finite = end_finite && Kokkos::isfinite(end[i]);
+      if (carried_finite) carried_finite = Kokkos::isfinite(carried[i]);
+    }
+    // An end that is not finite is the truth where its segment started from an exact node; elsewhere it only says
+    // that the node was a bad guess, and the node behind it keeps the guess it has, if that is any better.
+    if (!end_finite && n - 1 > frontier) {
+      bool node_finite = true;
+      for (int i = 0; i < D; ++i) node_finite = node_finite && Kokkos::isfinite(node[i]);
+      tally.add_unbounded();
+      if (node_finite) return false;
+    }
+    bool changed = false;
+    for (int i = 0; i < D; ++i) {
+      const Scalar old = node[i];
+      Scalar moved = end[i];
+      // Adding an exact zero could turn -0 into +0.
+      if (carried_finite && carried[i] != Scalar(0)) moved += carried[i];
+      if (same_bits(moved, old)) continue;
+      changed = true;
+      const Scalar scale =
+          nodes.segments.absolute_tolerance + nodes.segments.relative_tolerance * Kokkos::abs(moved);
+      tally.add_correction(static_cast<double>(moved - old), static_cast<double>(end[i] - old),
+                           static_cast<double>(scale));
+      node[i] = moved;
+    }
+    return changed;
+  }
+};
+
+/// Compaction of the flags into the list of active segments. Sums of integers commute, so Kokkos' own scan is right.
+template <class Scalar>
+struct ListActive {
+  using value_type = std::int64_t;
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& position, bool final) const {
+    const bool active = nodes.active_flags[flat] != 0;
+    if (final && active) nodes.active[position] = flat;
+    if (active) ++position;
+  }
+};
+
+/// Makes every segment run to its end in the next pass: sensitivities of a new kind are wanted for all.
+template <class Scalar>
+struct RestartAll {
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
+    nodes.segments.records[flat].must_run = 1;
+    nodes.active[flat] = flat;
+  }
+};
+
+/// Marks, for each sequence that is not exact yet, the segment from which the sequential loop has to go on.
+template <class Scalar>
+struct MarkCompletion {
+  using value_type = std::int64_t;
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t b, std::int64_t& unfinished) const {
+    const std::int64_t last = nodes.segments.segments - 1, batch = nodes.batch();
+    for (std::int64_t n = 0; n <= last; ++n) nodes.active_flags[n * batch + b] = 0;
+    std::int64_t from = nodes.frontier[b];
+    if (nodes.segments.records[from * batch + b].jump == Scalar(0)) {
+      if (from == last) return;
+      ++from;  // the correction has made this node its exact predecessor's end
+    }
+    nodes.active_flags[from * batch + b] = 1;
+    ++unfinished;
+  }
+};
+
+/// Sums up the runs of a pass that no correction follows.
+template <class Scalar>
+struct TallyRuns {
+  using value_type = Tally;
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void init(Tally& tally) const { tally = Tally{}; }
+  KOKKOS_FUNCTION void join(Tally& into, const Tally& from) const { into.merge(from); }
+  KOKKOS_FUNCTION void operator()(std::int64_t flat, Tally& tally) const {
+    const SegmentRecord<Scalar>& record = nodes.segments.records[flat];
+    tally.add_run(record.steps_run, record.reached_end);
+    tally.add_residual(static_cast<double>(record.jump));
+  }
+};
+
+/// The smallest t * B + b whose state is not finite; the largest integer where all are.
+template <class Scalar>
+struct FirstNonFinite {
+  const Scalar* y;
+  int state_size;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t entry, std::int64_t& first) const {
+    if (entry >= first) return;
+    for (int i = 0; i < state_size; ++i) {
+      if (!Kokkos::isfinite(y[entry * state_size + i])) {
+        first = entry;
+        return;
+      }
+    }
+  }
+};
+
+/// Segment ends that are not finite: a cheap look before the whole trajectory is searched.
+template <class Scalar>
+struct CountNonFiniteEnds {
+  NodeArguments<Scalar> nodes;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& count) const {
+    const Scalar* end = nodes.end_of_segment(flat / nodes.batch(), flat % nodes.batch());
+    for (int i = 0; i < nodes.state_size(); ++i) {
+      if (!Kokkos::isfinite(end[i])) {
+        ++count;
+        return;
+      }
+    }
+  }
+};
+
+}  // namespace elaphos::impl
+
+#endif

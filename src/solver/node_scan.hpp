@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_SOLVER_NODE_SCAN_HPP
+#define ELAPHOS_SRC_SOLVER_NODE_SCAN_HPP
+
+#include "node_arguments.hpp"
+
+#include <elaphos/impl/scalar.hpp>
+
+#include <cmath>
+#include <cstdint>
+
+namespace elaphos::impl {
+
+// The linear recurrence over nodes, delta_{n+1} = M_n delta_n + r_n with delta_0 = 0, in delta form: r_n is the
+// mismatch at node n+1, and M_n counts as 0 up to the frontier, where delta is 0 anyway and only overflow could enter.
+//
+// Composition of such maps does not commute, so Kokkos::parallel_scan, which regroups freely on devices, is of no use.
+// Three kernels with a fixed order instead, combine(earlier, later): the composed map of each tile of nodes, a walk over
+// the tiles' maps, then each tile from its known entry. The tile length depends on N alone, so that bits repeat.
+
+/// Number of nodes a tile; about sqrt(N), so that both walks are equally long. One tile where N is small.
+inline std::int64_t node_tile(std::int64_t segments) {
+  if (segments <= 64) return segments;
+  return static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(segments))));
+}
+
+inline std::int64_t node_tiles(std::int64_t segments) {
+  return (segments + node_tile(segments) - 1) / node_tile(segments);
+}
+
+/// Diagonal sensitivities: every (b, i) is a scalar recurrence of its own; neighbouring lanes take neighbouring i.
+/// Per node and channel 3 words in, 1 out, 1 multiply-add, twice.
+template <class Scalar>
+struct DiagonalNodeScan {
+  NodeArguments<Scalar> nodes;
+  std::int64_t tile;
+  std::int64_t tiles;
+
+  struct TileTotals {};
+  struct ScanTotals {};
+  struct Apply {};
+
+  KOKKOS_FUNCTION std::int64_t channels() const { return nodes.batch() * nodes.state_size(); }
+  // The map of a tile, (product, offset), then its entry delta in place of the offset.
+  KOKKOS_FUNCTION Scalar* product(std::int64_t k, std::int64_t c) const {
+    return nodes.scan_totals + (2 * k * channels() + c);
+  }
+  KOKKOS_FUNCTION Scalar* offset(std::int64_t k, std::int64_t c) const {
+    return nodes.scan_totals + ((2 * k + 1) * channels() + c);
+  }
+
+  KOKKOS_FUNCTION Scalar sensitivity(std::int64_t n, std::int64_t c) const {
+    const std::int64_t b = c / nodes.state_size();
+    return n <= nodes.frontier[b] ? Scalar(0) : nodes.segments.sensitivities[n * channels() + c];
+  }
+  KOKKOS_FUNCTION Scalar mismatch(std::int64_t n, std::int64_t c) const {
+    return nodes.mismatch(n, c / nodes.state_size(), static_cast<int>(c % nodes.state_size()));
+  }
+  KOKKOS_FUNCTION std::int64_t end_of_tile(std::int64_t k) const {
+    const std::int64_t end = (k + 1) * tile;
+    const std::int64_t maps = nodes.segments.segments - 1;
+    return end < maps ? end : maps;
+  }
+
+  KOKKOS_FUNCTION void operator()(TileTotals, std::int64_t index) const {
+    const std::int64_t k = index / channels(), c = index % channels();
+    Scalar a = 1, b = 0;
+    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+      const Scalar m = sensitivity(n, c);
+      a = zero_safe_product(m, a);
+      b = zero_safe_product(m, b) + mismatch(n, c);
+    }
+    *product(k, c) = a;
+    *offset(k, c) = b;
+  }
+
+  KOKKOS_FUNCTION void operator()(ScanTotals, std::int64_t c) const {
+    Scalar delta = 0;
+    for (std::int64_t k = 0; k < tiles; ++k) {
+      const Scalar entry = delta;
+      delta = zero_safe_product(*product(k, c), delta) + *offset(k, c);
+      *offset(k, c) = entry;
+    }
+  }
+
+  KOKKOS_FUNCTION void operator()(Apply, std::int64_t index) const {
+    const std::int64_t k = index / channels(), c = index % channels();
+    Scalar delta = tiles == 1 ? Scalar(0) : *offset(k, c);
+    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+      const Scalar carried = zero_safe_product(sensitivity(n, c), delta);
+      nodes.corrections[(n + 1) * channels() + c] = carried;
+      delta = carried + mismatch(n, c);
+    }
+  }
+};
+
+/// Dense sensitivities: a team per (tile, b), its lanes over rows. Per node D^2 + 2 D words in; D^3 multiply-adds for
+/// the totals, D^2 to apply.
+template <class ExecutionSpace, class Scalar>
+struct DenseNodeScan {
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+
+  NodeArguments<Scalar> nodes;
+  std::int64_t tile;
+  std::int64_t tiles;
+
+  struct TileTotals {};
+  struct ScanTotals {};
+  struct Apply {};
+
+  // A tile's workspace: two maps (D, D + 1), in turn; the offset is the last column. Rows are row-major.
+  KOKKOS_FUNCTION std::int64_t map_size() const { return std::int64_t(nodes.state_size()) * (nodes.state_size() + 1); }
+  KOKKOS_FUNCTION Scalar* map(std::int64_t k, std::int64_t b, int half) const {
+    return nodes.scan_totals + ((k * nodes.batch() + b) * 2 + half) * map_size();
+  }
+  KOKKOS_FUNCTION std::int64_t end_of_tile(std::int64_t k) const {
+    const std::int64_t end = (k + 1) * tile;
+    const std::int64_t maps = nodes.segments.segments - 1;
+    return end < maps ? end : maps;
+  }
+  KOKKOS_FUNCTION Scalar sensitivity(std::int64_t n, std::int64_t b, int i, int j) const {
+    if (n <= nodes.frontier[b]) return Scalar(0);
+    const int D = nodes.state_size();
+    return nodes.segments.sensitivities[((n * nodes.batch() + b) * D + i) * D + j];
+  }
+
+  KOKKOS_FUNCTION void operator()(TileTotals, const Member& member) const {
+    const std::int64_t k = member.league_rank() / nodes.batch(), b = member.league_rank() % nodes.batch();
+    const int D = nodes.state_size(), columns = D + 1;
+    int half = 0;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D * columns), [&](int e) {
+      map(k, b, half)[e] = e / columns == e % columns ? Scalar(1) : Scalar(0);
+    });
+    member.team_barrier();
+    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+      const Scalar* before = map(k, b, half);
+      Scalar* after = map(k, b, 1 - half);
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D * columns), [&](int e) {
+        const int i = e / columns, c = e % columns;
+        Scalar sum = c == D ? nodes.mismatch(n, b, i) : Scalar(0);
+        for (int j = 0; j < D; ++j) sum += zero_safe_product(sensitivity(n, b, i, j), before[j * columns + c]);
+        after[e] = sum;
+      });
+      half = 1 - half;
+      member.team_barrier();
+    }
+    if (half == 1) {
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D * columns),
+                           [&](int e) { map(k, b, 0)[e] = map(k, b, 1)[e]; });
+    }
+  }
+
+  // Leaves each tile's entry delta in the last column of its second map.
+  KOKKOS_FUNCTION void operator()(ScanTotals, const Member& member) const {
+    const std::int64_t b = member.league_rank();
+    const int D = nodes.state_size(), columns = D + 1;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) { entry(0, b, i) = Scalar(0); });
+    member.team_barrier();
+    for (std::int64_t k = 0; k + 1 < tiles; ++k) {
+      const Scalar* total = map(k, b, 0);
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) {
+        Scalar sum = total[i * columns + D];
+        for (int j = 0; j < D; ++j) sum += zero_safe_product(total[i * columns + j], entry(k, b, j));
+        entry(k + 1, b, i) = sum;
+      });
+      member.team_barrier();
+    }
+  }
+
+  KOKKOS_FUNCTION Scalar& entry(std::int64_t k, std::int64_t b, int i) const {
+    return map(k, b, 1)[std::int64_t(i) * (nodes.state_size() + 1) + nodes.state_size()];
+  }
+
+  // delta walks through the tile in the entry column and, in turn, a column of the first map.
+  KOKKOS_FUNCTION void operator()(Apply, const Member& member) const {
+    const std::int64_t k = member.league_rank() / nodes.batch(), b = member.league_rank() % nodes.batch();
+    const int D = nodes.state_size();
+    Scalar* delta = map(k, b, 0);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D),
+                         [&](int i) { delta[i] = tiles == 1 ? Scalar(0) : entry(k, b, i); });
+    member.team_barrier();
+    int half = 0;
+    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+      const Scalar* before = delta + half * D;
+      Scalar* after = delta + (1 - half) * D;
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) {
+        Scalar carried = 0;
+        for (int j = 0; j < D; ++j) carried += zero_safe_product(sensitivity(n, b, i, j), before[j]);
+        nodes.corrections[((n + 1) * nodes.batch() + b) * D + i] = carried;
+        after[i] = carried + nodes.mismatch(n, b, i);
+      });
+      half = 1 - half;
+      member.team_barrier();
+    }
+  }
+};
+
+/// Numbers that the scan keeps for its tiles.
+template <class Scalar>
+std::size_t node_scan_entries(Sensitivity sensitivity, std::int64_t segments, std::int64_t batch, int state_size) {
+  const std::int64_t states = node_tiles(segments) * batch * state_size;
+  // A dense map never has fewer numbers than the two states that Apply alternates between.
+  return static_cast<std::size_t>(2 * states * (sensitivity == Sensitivity::dense ? state_size + 1 : 1));
+}
+
+/// Enqueues the kernels that fill `nodes.corrections` for nodes 1..N-1.
+template <class ExecutionSpace, class Scalar>
+void scan_nodes(const ExecutionSpace& exec, const NodeArguments<Scalar>& nodes) {
+  const std::int64_t tile = node_tile(nodes.segments.segments), tiles = node_tiles(nodes.segments.segments);
+  const std::int64_t batch = nodes.segments.problem.batch;
+  if (nodes.segments.sensitivity == Sensitivity::diagonal) {
+    using Scan = DiagonalNodeScan<Scalar>;
+    const Scan scan{nodes, tile, tiles};
+    const std::int64_t channels = batch * nodes.segments.problem.state_size;
+    const auto launch = [&]<class Tag>(const char* label, Tag, std::int64_t count) {
+      using Policy = Kokkos::RangePolicy<ExecutionSpace, Tag, Kokkos::IndexType<std::int64_t>>;
+      Kokkos::parallel_for(label, Policy(exec, 0, count), scan);
+    };
+    if (tiles > 1) {
+      launch("Elaphos::node_scan_tile_totals", typename Scan::TileTotals{}, tiles * channels);
+      launch("Elaphos::node_scan_totals", typename Scan::ScanTotals{}, channels);
+    }
+    launch("Elaphos::node_scan_apply", typename Scan::Apply{}, tiles * channels);
+  } else {
+    using Scan = DenseNodeScan<ExecutionSpace, Scalar>;
+    const Scan scan{nodes, tile, tiles};
+    const auto launch = [&]<class Tag>(const char* label, Tag, std::int64_t teams) {
+      using Policy = Kokkos::TeamPolicy<ExecutionSpace, Tag>;
+      Kokkos::parallel_for(label, Policy(exec, static_cast<int>(teams), Kokkos::AUTO), scan);
+    };
+    if (tiles > 1) {
+      launch("Elaphos::node_scan_tile_totals", typename Scan::TileTotals{}, tiles * batch);
+      launch("Elaphos::node_scan_totals", typename Scan::ScanTotals{}, batch);
+    }
+    launch("Elaphos::node_scan_apply", typename Scan::Apply{}, tiles * batch);
+  }
+}
+
+}  // namespace elaphos::impl
+
+#endif

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_SOLVER_SEGMENT_SOLVER_HPP
+#define ELAPHOS_SRC_SOLVER_SEGMENT_SOLVER_HPP
+
+#include "../execution_spaces.hpp"
+#include "node_kernels.hpp"
+#include "node_scan.hpp"
+#include "phase_clock.hpp"
+
+#include <elaphos/impl/solve_segments.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <limits>
+
+namespace elaphos::impl {
+
+/// One solve: plan -> propagate -> correct -> report, on the caller's instance, with one wait per pass.
+template <class ExecutionSpace, class Scalar>
+class SegmentSolver {
+ public:
+  SegmentSolver(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
+                const Problem<Scalar>& problem, const SolveOptions& options, const Plan& plan,
+                Workspace<ExecutionSpace>& workspace)
+      : m_exec(exec), m_propagator(propagator), m_options(options), m_clock(exec, options.measure_time) {
+    m_report.plan = plan;
+    m_report.total_steps = problem.steps * problem.batch;
+    m_count = plan.segments * problem.batch;
+    const std::size_t segments = static_cast<std::size_t>(m_count);
+    const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
+    const Tolerance tolerance = options.tolerance.value_or(Tolerance::default_for<Scalar>());
+
+    m_nodes.nodes = workspace.template reserve<Scalar>(exec, Buffer::nodes, states);
+    m_nodes.frontier = workspace.template reserve<std::int64_t>(exec, Buffer::frontier, std::size_t(problem.batch));
+    m_nodes.active = workspace.template reserve<std::int64_t>(exec, Buffer::active, segments);
+    m_nodes.active_flags = workspace.template reserve<std::int32_t>(exec, Buffer::active_flags, segments);
+    m_nodes.corrections = nullptr;
+    m_nodes.scan_totals = nullptr;
+    m_tally = workspace.template reserve<Tally>(exec, Buffer::tallies, 1);
+    m_workspace = &workspace;
+    m_nodes.segments = {problem,
+                        plan.segments,
+                        plan.steps_per_segment,
+                        m_nodes.active,
+                        m_count,
+                        m_nodes.nodes,
+                        nullptr,
+                        workspace.template reserve<SegmentRecord<Scalar>>(exec, Buffer::records, segments),
+                        Sensitivity::none,
+                        plan.merge,
+                        static_cast<Scalar>(tolerance.absolute),
+                        static_cast<Scalar>(tolerance.relative),
+                        Pass::propagate};
+    carry(plan.sensitivity);
+  }
+
+  SolveReport run() {
+    for_each_segment("Elaphos::start", StartFromInitialState<Scalar>{m_nodes});
+    while (!finished()) propagate_and_correct();
+    if (m_report.status == SolveStatus::completed_sequentially) complete();
+    find_non_finite();
+    if (m_options.verify) verify();
+    m_report.seconds = m_clock.seconds();
+    return std::move(m_report);
+  }
+
+ private:
+  using Segments = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+
+  template <class Kernel>
+  void for_each_segment(const char* label, const Kernel& kernel) {
+    Kokkos::parallel_for(label, Segments(m_exec, 0, m_count), kernel);
+  }
+
+  // Reserves what a sensitivity needs; the segments' own products are not valid until they have been run again.
+  void carry(Sensitivity sensitivity) {
+    const Problem<Scalar>& problem = m_nodes.segments.problem;
+    m_nodes.segments.sensitivity = sensitivity;
+    if (sensitivity == Sensitivity::none || m_report.plan.segments == 1) return;
+    const std::size_t states = static_cast<std::size_t>(m_count) * static_cast<std::size_t>(problem.state_size);
+    const std::size_t columns = sensitivity == Sensitivity::dense ? static_cast<std::size_t>(problem.state_size) : 1;
+    m_nodes.segments.sensitivities =
+        m_workspace->template reserve<Scalar>(m_exec, Buffer::sensitivities, states * columns);
+    m_nodes.corrections = m_workspace->template reserve<Scalar>(m_exec, Buffer::corrections, states);
+    m_nodes.scan_totals = m_workspace->template reserve<Scalar>(
+        m_exec, Buffer::scan_totals,
+        node_scan_entries<Scalar>(sensitivity, m_report.plan.segments, problem.batch, problem.state_size));
+  }
+
+  void propagate_and_correct() {
+    Kokkos::Profiling::ScopedRegion region("Elaphos::pass");
+    PassReport pass;
+    pass.active_segments = m_nodes.segments.active_count;
+    m_clock.start();
+    m_propagator.run(m_exec, m_nodes.segments);
+    m_clock.stop(&PhaseSeconds::propagate);
+    const std::int64_t batch = m_nodes.segments.problem.batch;
+    Kokkos::parallel_for("Elaphos::reset_frontier", Segments(m_exec, 0, batch), ResetFrontier<Scalar>{m_nodes});
+    if (m_report.plan.segments > 1) {
+      Kokkos::parallel_for("Elaphos::find_frontier", Segments(m_exec, 0, m_count - batch),
+                           FindFrontier<Scalar>{m_nodes});
+      if (m_nodes.segments.sensitivity != Sensitivity::none) scan_nodes<ExecutionSpace>(m_exec, m_nodes);
+    }
+    const Tally tally = reduce("Elaphos::correct_nodes", CorrectNodes<Scalar>{m_nodes});
+    Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
+    m_clock.stop(&PhaseSeconds::correct);
+
+    pass.steps = tally.steps;
+    pass.longest_run = tally.longest_run;
+    pass.max_correction = tally.correction;
+    m_report.passes.push_back(pass);
+    m_nodes.segments.active_count = tally.active;
+    judge(tally);
+  }
+
+  // Decides how the solve goes on after a pass.
+  void judge(const Tally& tally) {
+    const bool within_tolerance = m_report.plan.merge == Merge::tolerance && tally.scaled <= 1 &&
+                                  m_nodes.segments.sensitivity != Sensitivity::none;
+    if (tally.active == 0 || within_tolerance) {
+      m_finished = true;
+      m_report.max_residual = tally.residual;
+      m_report.error_estimate = tally.correction;
+      return;
+    }
+    if (m_report.iterations() >= m_options.max_iterations) {
+      m_finished = true;
+      m_report.max_residual = tally.residual;
+      m_report.error_estimate = tally.correction;
+      m_report.status = m_options.at_limit == AtLimit::complete_sequentially ? SolveStatus::completed_sequentially
+                                                                              : SolveStatus::iteration_limit;
+      return;
+    }
+    // Without sensitivities the corrections say nothing about errors that build up from segment to segment, so the
+    // tolerance cannot be judged; once segments stop merging, it takes sensitivities to go on.
+    if (m_report.plan.merge == Merge::tolerance && m_nodes.segments.sensitivity == Sensitivity::none &&
+        m_report.iterations() > 1 && tally.reached_end > 0 && m_propagator.has_jacobian()) {
+      carry(Sensitivity::diagonal);
+      m_report.plan.sensitivity = Sensitivity::diagonal;
+      m_nodes.segments.active_count = m_count;
+      for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
+    }
+  }
+
+  bool finished() const { return m_finished; }
+
+  // The sequential loop from each sequence's frontier: after it the answer is exact.
+  void complete() {
+    Kokkos::Profiling::ScopedRegion region("Elaphos::complete");
+    m_clock.start();
+    m_nodes.segments.active_count =
+        count("Elaphos::mark_completion", m_nodes.segments.problem.batch, MarkCompletion<Scalar>{m_nodes});
+    Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
+    m_nodes.segments.pass = Pass::complete;
+    m_propagator.run(m_exec, m_nodes.segments);
+    const Tally tally = reduce("Elaphos::tally_runs", TallyRuns<Scalar>{m_nodes});
+    m_clock.stop(&PhaseSeconds::complete);
+    m_report.completion_steps = tally.steps;
+    m_report.longest_completion = tally.longest_run;
+    m_report.max_residual = 0;
+    m_report.error_estimate = 0;
+  }
+
+  void verify() {
+    Kokkos::Profiling::ScopedRegion region("Elaphos::verify");
+    m_clock.start();
+    for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
+    m_nodes.segments.active_count = m_count;
+    m_nodes.segments.pass = Pass::verify;
+    m_propagator.run(m_exec, m_nodes.segments);
+    m_report.verified_residual = reduce("Elaphos::tally_runs", TallyRuns<Scalar>{m_nodes}).residual;
+    m_clock.stop(&PhaseSeconds::verify);
+  }
+
+  void find_non_finite() {
+    if (count("Elaphos::count_non_finite_ends", m_count, CountNonFiniteEnds<Scalar>{m_nodes}) == 0) return;
+    const Problem<Scalar>& problem = m_nodes.segments.problem;
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    Kokkos::parallel_reduce("Elaphos::first_non_finite", Segments(m_exec, 0, problem.steps * problem.batch),
+                            FirstNonFinite<Scalar>{problem.y, problem.state_size}, Kokkos::Min<std::int64_t>(first));
+    m_report.first_non_finite = NonFinite{first / problem.batch, first % problem.batch};
+  }
+
+  template <class Kernel>
+  Tally reduce(const char* label, const Kernel& kernel) {
+    Kokkos::View<Tally, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged> on_device(m_tally);
+    Kokkos::parallel_reduce(label, Segments(m_exec, 0, m_count), kernel, on_device);
+    Tally tally;
+    Kokkos::View<Tally, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> on_host(&tally);
+    Kokkos::deep_copy(m_exec, on_host, on_device);
+    m_exec.fence("Elaphos::read_tally");
+    return tally;
+  }
+
+  template <class Kernel>
+  std::int64_t count(const char* label, std::int64_t range, const Kernel& kernel) {
+    std::int64_t sum = 0;
+    Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, sum);
+    return sum;
+  }
+
+  const ExecutionSpace& m_exec;
+  const Propagator<ExecutionSpace, Scalar>& m_propagator;
+  const SolveOptions& m_options;
+  PhaseClock<ExecutionSpace> m_clock;
+  Workspace<ExecutionSpace>* m_workspace = nullptr;
+  NodeArguments<Scalar> m_nodes{};
+  Tally* m_tally = nullptr;
+  std::int64_t m_count = 0;
+  bool m_finished = false;
+  SolveReport m_report{};
+};
+
+template <class ExecutionSpace, class Scalar>
+SolveReport solve_segments(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
+                           const Problem<Scalar>& problem, const SolveOptions& options,
+                           Workspace<ExecutionSpace>& workspace) {
+  Kokkos::Profiling::ScopedRegion region("Elaphos::solve");
+  const Plan plan = make_plan({problem.steps, problem.batch, problem.state_size, propagator.parallel_workers(exec),
+                               propagator.has_jacobian()},
+                              options);
+  propagator.check_sensitivity(plan.sensitivity);
+  if (problem.steps == 0 || problem.batch == 0) {
+    SolveReport empty;
+    empty.plan = plan;
+    return empty;
+  }
+  return SegmentSolver<ExecutionSpace, Scalar>(exec, propagator, problem, options, plan, workspace).run();
+}
+
+}  // namespace elaphos::impl
+
+#endif

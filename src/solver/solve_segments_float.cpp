@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "segment_solver.hpp"
+
+#define ELAPHOS_INSTANTIATE(Space)                                                                                 \
+  template elaphos::SolveReport elaphos::impl::solve_segments<Space, float>(                                      \
+      const Space&, const elaphos::impl::Propagator<Space, float>&, const elaphos::impl::Problem<float>&,        \
+      const elaphos::SolveOptions&, elaphos::Workspace<Space>&);
+ELAPHOS_FOR_EACH_SPACE(ELAPHOS_INSTANTIATE)

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_SOLVER_TALLY_HPP
+#define ELAPHOS_SRC_SOLVER_TALLY_HPP
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// What the host needs to know after a pass: the only thing that is read back. Sums of integers and maxima only, so that
+/// the order in which they are joined does not matter.
+struct Tally {
+  std::int64_t steps = 0;
+  std::int64_t longest_run = 0;
+  std::int64_t reached_end = 0;     ///< segments whose run no merge stopped
+  std::int64_t active = 0;          ///< segments to advance in the next pass
+  double correction = 0;            ///< largest |new node - old node|
+  double residual = 0;              ///< largest jump at a node or at a merge
+  double scaled = 0;                ///< largest correction or jump at a node, over its tolerance
+
+  static KOKKOS_FUNCTION void raise(double& largest, double value) {
+    if (value > largest || value != value) largest = value == value ? value : Kokkos::Experimental::infinity_v<double>;
+  }
+  KOKKOS_FUNCTION void add_run(std::int64_t steps_run, std::int32_t to_the_end) {
+    steps += steps_run;
+    if (steps_run > longest_run) longest_run = steps_run;
+    if (steps_run > 0) reached_end += to_the_end;
+  }
+  KOKKOS_FUNCTION void add_residual(double jump) { raise(residual, Kokkos::abs(jump)); }
+  KOKKOS_FUNCTION void add_correction(double moved_by, double mismatch, double tolerance) {
+    raise(correction, Kokkos::abs(moved_by));
+    raise(residual, Kokkos::abs(mismatch));
+    raise(scaled, Kokkos::abs(moved_by) / tolerance);
+    raise(scaled, Kokkos::abs(mismatch) / tolerance);
+  }
+  /// A node that could not be corrected: nothing is known about how far off it is.
+  KOKKOS_FUNCTION void add_unbounded() {
+    scaled = residual = Kokkos::Experimental::infinity_v<double>;
+  }
+  KOKKOS_FUNCTION void merge(const Tally& other) {
+    steps += other.steps;
+    reached_end += other.reached_end;
+    active += other.active;
+    if (other.longest_run > longest_run) longest_run = other.longest_run;
+    raise(correction, other.correction);
+    raise(residual, other.residual);
+    raise(scaled, other.scaled);
+  }
+};
+
+}  // namespace elaphos::impl
+
+#endif
