@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_UNIT_TESTS_SUPPORT_LAYERS_HPP
+#define ELAPHOS_UNIT_TESTS_SUPPORT_LAYERS_HPP
+
+#include "transfer.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace test {
+
+enum class CellKind { elman, gru };
+
+inline int gate_count(CellKind kind) { return kind == CellKind::gru ? 3 : 1; }
+
+/// A recurrent layer and its data on the host, in double.
+struct Layer {
+  CellKind kind;
+  int D;
+  int I;
+  std::vector<double> w_ih, w_hh, b_ih, b_hh;
+};
+
+inline std::vector<double> uniform(std::mt19937_64& generator, std::size_t count, double bound) {
+  std::uniform_real_distribution<double> distribution(-bound, bound);
+  std::vector<double> out(count);
+  for (double& number : out) number = distribution(generator);
+  return out;
+}
+
+inline std::vector<double> normal(std::mt19937_64& generator, std::size_t count) {
+  std::normal_distribution<double> distribution;
+  std::vector<double> out(count);
+  for (double& number : out) number = distribution(generator);
+  return out;
+}
+
+/// PyTorch's default initialisation, uniform within 1/sqrt(D), with the recurrent weights times `gain`.
+inline Layer random_layer(CellKind kind, int D, int I, std::mt19937_64& generator, double gain = 1) {
+  const std::size_t rows = static_cast<std::size_t>(gate_count(kind) * D);
+  const double bound = 1 / std::sqrt(static_cast<double>(D));
+  Layer layer{kind, D, I, {}, {}, {}, {}};
+  layer.w_ih = uniform(generator, rows * static_cast<std::size_t>(I), bound);
+  layer.w_hh = uniform(generator, rows * static_cast<std::size_t>(D), gain * bound);
+  layer.b_ih = uniform(generator, rows, bound);
+  layer.b_hh = uniform(generator, rows, bound);
+  return layer;
+}
+
+template <class Scalar>
+elaphos::LayerWeights<Scalar, Memory> weights_on_device(const Layer& layer) {
+  const int rows = gate_count(layer.kind) * layer.D;
+  return {to_device<elaphos::MatrixView<const Scalar, Memory>>(layer.w_ih, rows, layer.I),
+          to_device<elaphos::MatrixView<const Scalar, Memory>>(layer.w_hh, rows, layer.D),
+          to_device<elaphos::VectorView<const Scalar, Memory>>(layer.b_ih, rows),
+          to_device<elaphos::VectorView<const Scalar, Memory>>(layer.b_hh, rows)};
+}
+
+/// The oracle: a plain loop in long double.
+inline std::vector<double> plain_loop(const Layer& layer, std::int64_t T, std::int64_t B, const std::vector<double>& y0,
+                                      const std::vector<double>& x) {
+  using Real = long double;
+  const auto sigmoid = [](Real v) { return 1 / (1 + std::exp(-v)); };
+  const std::size_t D = static_cast<std::size_t>(layer.D), I = static_cast<std::size_t>(layer.I);
+  const std::size_t gates = static_cast<std::size_t>(gate_count(layer.kind));
+  std::vector<double> y(static_cast<std::size_t>(T * B) * D);
+  std::vector<Real> input(gates * D), hidden(gates * D), h(D);
+  for (std::size_t b = 0; b < static_cast<std::size_t>(B); ++b) {
+    for (std::size_t i = 0; i < D; ++i) h[i] = y0[b * D + i];
+    for (std::size_t t = 0; t < static_cast<std::size_t>(T); ++t) {
+      const std::size_t entry = t * static_cast<std::size_t>(B) + b;
+      for (std::size_t row = 0; row < gates * D; ++row) {
+        Real from_input = layer.b_ih[row], from_state = layer.b_hh[row];
+        for (std::size_t i = 0; i < I; ++i) from_input += Real(layer.w_ih[row * I + i]) * x[entry * I + i];
+        for (std::size_t k = 0; k < D; ++k) from_state += Real(layer.w_hh[row * D + k]) * h[k];
+        input[row] = from_input;
+        hidden[row] = from_state;
+      }
+      for (std::size_t j = 0; j < D; ++j) {
+        if (layer.kind == CellKind::elman) {
+          h[j] = std::tanh(input[j] + hidden[j]);
+        } else {
+          const Real reset = sigmoid(input[j] + hidden[j]);
+          const Real update = sigmoid(input[D + j] + hidden[D + j]);
+          const Real candidate = std::tanh(input[2 * D + j] + reset * hidden[2 * D + j]);
+          h[j] = (1 - update) * candidate + update * h[j];
+        }
+        y[entry * D + j] = static_cast<double>(h[j]);
+      }
+    }
+  }
+  return y;
+}
+
+/// A layer with its data on the device, ready to be solved.
+template <class Scalar>
+struct LayerProblem {
+  Layer layer;
+  std::int64_t T, B;
+  std::vector<double> y0_host, x_host;
+  elaphos::StateView<Scalar, Memory> y0;
+  elaphos::SequenceView<Scalar, Memory> x;
+  elaphos::SequenceView<Scalar, Memory> y;
+
+  LayerProblem(const Layer& of, std::int64_t steps, std::int64_t batch, const std::vector<double>& initial,
+               const std::vector<double>& input)
+      : layer(of), T(steps), B(batch), y0_host(initial), x_host(input) {
+    y0 = to_device<elaphos::StateView<Scalar, Memory>>(y0_host, B, layer.D);
+    x = to_device<elaphos::SequenceView<Scalar, Memory>>(x_host, T, B, layer.I);
+    y = elaphos::SequenceView<Scalar, Memory>("test::y", static_cast<std::size_t>(T), static_cast<std::size_t>(B),
+                                              static_cast<std::size_t>(layer.D));
+  }
+
+  /// Solves into `y`, which is poisoned first: a number that nobody wrote shows.
+  elaphos::SolveReport solve(const elaphos::SolveOptions& options) {
+    Kokkos::deep_copy(y, Scalar(NAN));
+    const auto weights = weights_on_device<Scalar>(layer);
+    if (layer.kind == CellKind::elman) return elaphos::solve(Exec(), elaphos::Elman(weights), y0, x, y, options);
+    return elaphos::solve(Exec(), elaphos::Gru(weights), y0, x, y, options);
+  }
+
+  std::vector<Scalar> sequential() {
+    elaphos::SolveOptions options;
+    options.segments = 1;
+    solve(options);
+    return to_host(y);
+  }
+};
+
+}  // namespace test
+
+#endif
