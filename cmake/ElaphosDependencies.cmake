@@ -53,6 +53,21 @@ function(elaphos_download name result)
   set(${result} "${archive}" PARENT_SCOPE)
 endfunction()
 
+set(elaphos_kokkos_backends SERIAL OPENMP THREADS CUDA HIP SYCL)
+
+# Kokkos by itself would use one core.
+function(elaphos_choose_backend)
+  foreach(backend IN LISTS elaphos_kokkos_backends)
+    if(DEFINED CACHE{Kokkos_ENABLE_${backend}})
+      return()
+    endif()
+  endforeach()
+  find_package(OpenMP QUIET COMPONENTS CXX)
+  if(OpenMP_CXX_FOUND)
+    set(Kokkos_ENABLE_OPENMP ON CACHE BOOL "The downloaded Kokkos uses all cores")
+  endif()
+endfunction()
+
 # elaphos_dependency(NAME VERSIONS TARGET [INSTALL]): TARGET exists afterwards. With INSTALL, a downloaded package is
 # installed together with Elaphos, whose users need it.
 macro(elaphos_dependency name versions target)
@@ -66,8 +81,11 @@ macro(elaphos_dependency name versions target)
     message(STATUS "${name}: provided by the surrounding project")
   elseif(ELAPHOS_FETCH_DEPENDENCIES)
     elaphos_download(${name} elaphos_archive)
+    if("${name}" STREQUAL "Kokkos")
+      elaphos_choose_backend()
+    endif()
     string(TOUPPER ${name} elaphos_upper)
-    set(elaphos_fetch_options DOWNLOAD_EXTRACT_TIMESTAMP OFF SYSTEM)
+    set(elaphos_fetch_options DOWNLOAD_EXTRACT_TIMESTAMP OFF)
     if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.28 AND NOT ELAPHOS_DEPENDENCY_INSTALL)
       list(APPEND elaphos_fetch_options EXCLUDE_FROM_ALL)
     endif()
@@ -77,7 +95,10 @@ macro(elaphos_dependency name versions target)
       URL_HASH SHA256=${ELAPHOS_${elaphos_upper}_SHA256}
       ${elaphos_fetch_options}
     )
+    # Its headers give no warnings. FetchContent_Declare(SYSTEM) does the same, except in CMake 3.25.
+    set_property(DIRECTORY PROPERTY SYSTEM ON)
     FetchContent_MakeAvailable(${name})
+    set_property(DIRECTORY PROPERTY SYSTEM OFF)
     message(STATUS "${name}: downloaded from ${ELAPHOS_${elaphos_upper}_URL}")
   else()
     set(elaphos_considered "")
@@ -95,7 +116,7 @@ endmacro()
 
 elaphos_dependency(Kokkos ${ELAPHOS_KOKKOS_VERSIONS} Kokkos::kokkos INSTALL)
 # A preset, or a user, that asks for a backend must not get a Kokkos without it.
-foreach(backend IN ITEMS SERIAL OPENMP THREADS CUDA HIP SYCL)
+foreach(backend IN LISTS elaphos_kokkos_backends)
   if("$CACHE{Kokkos_ENABLE_${backend}}" AND Kokkos_FOUND AND NOT backend IN_LIST Kokkos_DEVICES)
     message(FATAL_ERROR "Kokkos_ENABLE_${backend} is asked for, but the Kokkos in ${Kokkos_DIR} has: ${Kokkos_DEVICES}")
   endif()
