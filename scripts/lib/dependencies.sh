@@ -40,6 +40,19 @@ add_folder() {
   folders+=(--bind "$(realpath "$path")" "$path")
 }
 
+# Build trees of clones that are gone.
+remove_stale_build_trees() {
+  local record old
+  for record in "$cache"/build/*.source; do
+    if [[ ! -f $record || -d $(<"$record") ]]; then continue; fi
+    old=${record%.source}
+    (
+      exec 7>"$old.lock"
+      if flock --nonblock 7; then rm -rf "$old" "$old".*; fi
+    )
+  done
+}
+
 # The build tree of this clone for one source of the dependencies.
 use_build_tree() {
   build=$cache/build/$1-$preset-$(printf '%s' "$source" | sha256sum | cut -c1-12)
@@ -50,6 +63,7 @@ use_build_tree() {
     say "waiting for another run, which works in $build"
     flock 6
   }
+  printf '%s\n' "$source" >"$build.source"
 }
 
 configure() {
@@ -110,6 +124,7 @@ use_debian() {
 }
 
 use_dependencies() {
+  remove_stale_build_trees
   if [[ $lane == newest ]]; then
     if use_installed; then return; fi
     if [[ -d $(debian_root_path "$lane") ]]; then

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+from spack_repo.builtin.build_systems.cmake import CMakePackage
+
+from spack.package import *
+
+
+class Elaphos(CMakePackage):
+    """Nonlinear recurrences, evaluated in parallel over time, on any Kokkos execution space.
+
+    The backend (OpenMP, CUDA, ...) is that of the Kokkos it is built with.
+    """
+
+    license("Apache-2.0 WITH LLVM-exception")
+
+    # The checkout that this recipe is part of: spack install --source, or spack develop.
+    version("main")
+
+    variant("shared", default=True, description="Build a shared library")
+
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.25:", type="build")
+    depends_on("kokkos@4.5:5")
+    # Kokkos 4 is C++17 unless asked.
+    requires("^kokkos cxxstd=20", when="^kokkos@:4")
+    depends_on("fmt@10:", type="build")
+    depends_on("catch2@3.5:", type="test")
+
+    def cmake_args(self):
+        return [
+            # nvcc_wrapper, where Kokkos was built with it
+            self.define("CMAKE_CXX_COMPILER", self["kokkos"].kokkos_cxx),
+            self.define("Kokkos_ROOT", self["kokkos"].prefix),
+            self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
+            self.define("ELAPHOS_ENABLE_TESTS", self.run_tests),
+            self.define("ELAPHOS_ENABLE_EXAMPLES", False),
+        ]
