@@ -3,7 +3,7 @@
 
 namespace elaphos {
 
-std::string_view to_string(Sensitivity sensitivity) {
+std::string to_string(Sensitivity sensitivity) {
   switch (sensitivity) {
     case Sensitivity::automatic: return "automatic";
     case Sensitivity::none: return "none";
@@ -13,6 +13,6 @@ std::string_view to_string(Sensitivity sensitivity) {
   return "unknown";
 }
 
-std::string_view to_string(Merge merge) { return merge == Merge::exact ? "exact" : "tolerance"; }
+std::string to_string(Merge merge) { return merge == Merge::exact ? "exact" : "tolerance"; }
 
 }  // namespace elaphos

@@ -34,9 +34,12 @@ Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
   plan.merge = options.merge;
   plan.sensitivity = options.sensitivity;
   if (options.sensitivity == Sensitivity::automatic) {
-    plan.sensitivity = request.has_jacobian ? Sensitivity::diagonal : Sensitivity::none;
+    // Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's
+    // end. A tolerance also serves longer memories, and cannot be judged without sensitivities.
+    plan.sensitivity =
+        request.has_jacobian && options.merge == Merge::tolerance ? Sensitivity::diagonal : Sensitivity::none;
   } else if (options.sensitivity != Sensitivity::none && !request.has_jacobian) {
-    throw InvalidArgument("options.sensitivity", std::string(to_string(options.sensitivity)),
+    throw InvalidArgument("options.sensitivity", to_string(options.sensitivity),
                           "none or automatic: the recurrence has no jacobian()");
   }
   if (request.steps == 0 || request.batch == 0) return plan;

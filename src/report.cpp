@@ -20,7 +20,7 @@ std::int64_t SolveReport::critical_path() const {
   return path;
 }
 
-std::string_view to_string(SolveStatus status) {
+std::string to_string(SolveStatus status) {
   switch (status) {
     case SolveStatus::converged: return "converged";
     case SolveStatus::completed_sequentially: return "completed sequentially";

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
 
 namespace elaphos {
 
@@ -53,8 +53,8 @@ struct SolveOptions {
   bool measure_time = false;  ///< seconds per phase; fences the caller's instance between phases
 };
 
-std::string_view to_string(Sensitivity sensitivity);
-std::string_view to_string(Merge merge);
+std::string to_string(Sensitivity sensitivity);
+std::string to_string(Merge merge);
 
 }  // namespace elaphos
 

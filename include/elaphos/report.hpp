@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace elaphos {
@@ -65,7 +65,7 @@ struct SolveReport {
   std::int64_t critical_path() const;
 };
 
-std::string_view to_string(SolveStatus status);
+std::string to_string(SolveStatus status);
 
 /// \brief Writes the report as a few lines of text.
 std::ostream& operator<<(std::ostream& out, const SolveReport& report);

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 namespace elaphos::impl {
 
@@ -19,7 +21,7 @@ struct GatedHostKernel {
   static constexpr int gates = Gates::count;
   static constexpr int row = gates * Width;
 
-  GatedWeights<Scalar> weights;
+  PackedWeights<Scalar> weights;
   SegmentArguments<Scalar> arguments;
 
   void operator()(std::int64_t index) const {
@@ -39,22 +41,47 @@ struct GatedHostKernel {
     alignas(64) Scalar hidden[row];
 
     void gather(int unit, Scalar (&of_input)[gates], Scalar (&of_hidden)[gates]) const {
-      for (int g = 0; g < gates; ++g) {
+      for_each_gate([&](auto g) {
         of_input[g] = input[g * Width + unit];
         of_hidden[g] = hidden[g * Width + unit];
-      }
+      });
     }
   };
 
-  void pre_activate(const Scalar* h, const Scalar* x, PreActivations& out) const {
-    for (int c = 0; c < row; ++c) out.input[c] = weights.input_bias[c];
-    for (int i = 0; i < weights.input_size; ++i) accumulate(x[i], weights.input_weights + std::int64_t(i) * row, out.input);
-    for (int c = 0; c < row; ++c) out.hidden[c] = weights.hidden_bias[c];
-    for (int k = 0; k < weights.hidden_size; ++k) accumulate(h[k], weights.hidden_weights + std::int64_t(k) * row, out.hidden);
+  // Unrolled by hand: compilers make vector code of a loop over units only when it holds no other loop.
+  template <class Body>
+  static void for_each_gate(const Body& body) {
+    [&]<int... g>(std::integer_sequence<int, g...>) {
+      (body(std::integral_constant<int, g>()), ...);
+    }(std::make_integer_sequence<int, gates>());
   }
 
-  static void accumulate(Scalar factor, const Scalar* column, Scalar* sums) {
-    for (int c = 0; c < row; ++c) sums[c] = multiply_add(factor, column[c], sums[c]);
+  void pre_activate(const Scalar* h, const Scalar* x, PreActivations& out) const {
+    multiply(weights.input_weights, weights.input_bias, x, weights.input_size, out.input);
+    multiply(weights.hidden_weights, weights.hidden_bias, h, weights.hidden_size, out.hidden);
+  }
+
+  // Sums that fit in 12 vector registers of 16 bytes, or fewer wider ones: a divisor of the row.
+  static constexpr int block_of_sums() {
+    int block = row;
+    while (block * sizeof(Scalar) > 192) block /= 2;
+    return block;
+  }
+
+  // out = bias + sum over k of factor[k] * column k, in ascending order of k.
+  static void multiply(const Scalar* columns, const Scalar* bias, const Scalar* factors, int count, Scalar* out) {
+    constexpr int block = block_of_sums();
+    static_assert(row % block == 0);
+    for (int first = 0; first < row; first += block) {
+      Scalar sums[block];
+      for (int c = 0; c < block; ++c) sums[c] = bias[first + c];
+      for (int k = 0; k < count; ++k) {
+        const Scalar factor = factors[k];
+        const Scalar* column = columns + std::int64_t(k) * row + first;
+        for (int c = 0; c < block; ++c) sums[c] = multiply_add(factor, column[c], sums[c]);
+      }
+      for (int c = 0; c < block; ++c) out[first + c] = sums[c];
+    }
   }
 
   // Derivatives of the next state with respect to W h + b, gate by gate, and where h enters directly.
@@ -78,7 +105,7 @@ struct GatedHostKernel {
       at.gather(unit, input, hidden);
       next[unit] = Gates::next(input, hidden, h[unit]);
       Gates::partials(input, hidden, h[unit], partial, partials.direct[unit]);
-      for (int g = 0; g < gates; ++g) partials.by_gate[g][unit] = partial[g];
+      for_each_gate([&](auto g) { partials.by_gate[g][unit] = partial[g]; });
     }
   }
 
@@ -105,7 +132,7 @@ struct GatedHostKernel {
       } else {
         Partials partials;
         activate(at, h, next, partials);
-        if (propagating) tangent.advance(weights, partials);
+        if (propagating) tangent.advance(weights, partials, arguments.merge == Merge::tolerance);
       }
 
       Scalar* y = problem.y + entry * D;
@@ -168,27 +195,30 @@ struct GatedHostKernel {
       }
     }
 
-    void advance(const GatedWeights<Scalar>& weights, const Partials& partials) {
+    // Growth is only asked for where merges within tolerance are possible.
+    void advance(const PackedWeights<Scalar>& weights, const Partials& partials, bool growth_wanted) {
       if constexpr (Carried == Sensitivity::diagonal) {
-        multiply_diagonal(weights, partials);
+        multiply_diagonal(weights, partials, growth_wanted);
       } else if constexpr (Carried == Sensitivity::dense) {
-        multiply_dense(weights, partials);
+        multiply_dense(weights, partials, growth_wanted);
       }
     }
 
-    void multiply_diagonal(const GatedWeights<Scalar>& weights, const Partials& partials) {
-      for (int j = 0; j < weights.hidden_size; ++j) {
-        Scalar entry = partials.direct[j];
-        for (int g = 0; g < gates; ++g) {
-          entry += partials.by_gate[g][j] * weights.hidden_weights[std::int64_t(j) * row + g * Width + j];
-        }
-        value[j] *= entry;
-        stretch[j].add(Kokkos::abs(entry));
+    void multiply_diagonal(const PackedWeights<Scalar>& weights, const Partials& partials, bool growth_wanted) {
+      alignas(64) Scalar entry[Width];
+      for (int j = 0; j < Width; ++j) {
+        entry[j] = partials.direct[j];
+        for_each_gate([&](auto g) {
+          entry[j] += partials.by_gate[g][j] * weights.hidden_diagonal[g * Width + j];
+        });
+        value[j] *= entry[j];
       }
+      if (!growth_wanted) return;
+      for (int j = 0; j < weights.hidden_size; ++j) stretch[j].add(Kokkos::abs(entry[j]));
     }
 
     // product(j, :) = sum over k of J(j, k) value(k, :), with J's column k made on the way.
-    void multiply_dense(const GatedWeights<Scalar>& weights, const Partials& partials) {
+    void multiply_dense(const PackedWeights<Scalar>& weights, const Partials& partials, bool growth_wanted) {
       const int D = weights.hidden_size;
       for (int i = 0; i < entries; ++i) product[i] = Scalar(0);
       for (int k = 0; k < D; ++k) {
@@ -203,7 +233,7 @@ struct GatedHostKernel {
           for (int c = 0; c < Width; ++c) product[j * Width + c] += column[j] * value[k * Width + c];
         }
       }
-      stretch[0].add(largest(product, D) / largest(value, D));
+      if (growth_wanted) stretch[0].add(largest(product, D) / largest(value, D));
       std::memcpy(value, product, sizeof value);
     }
 

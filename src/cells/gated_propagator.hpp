@@ -27,7 +27,7 @@ template <class ExecutionSpace, class Gates, class Scalar>
 GatedPropagator<ExecutionSpace, Gates, Scalar>::GatedPropagator(const ExecutionSpace& exec,
                                                                 const GatedWeights<Scalar>& weights,
                                                                 Workspace<ExecutionSpace>& workspace)
-    : m_packed(weights), m_width(padded_width(weights.hidden_size)) {
+    : m_packed{}, m_width(padded_width(weights.hidden_size)) {
   if (weights.hidden_size > widest) {
     throw InvalidArgument("hidden size", std::to_string(weights.hidden_size),
                           "at most " + std::to_string(widest) + ", the widest compiled cell");
@@ -48,7 +48,7 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
 
 /// Launches the kernel for one width and one sensitivity on whichever mapping suits the space.
 template <class ExecutionSpace, class Gates, class Scalar, int Width, Sensitivity Carried>
-void launch_gated(const ExecutionSpace& exec, const GatedWeights<Scalar>& weights,
+void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
                   const SegmentArguments<Scalar>& arguments) {
   if constexpr (runs_on_host<ExecutionSpace>) {
     // Segments merge after different numbers of steps: threads take them one by one.
@@ -73,7 +73,7 @@ inline constexpr bool dense_fits =
     runs_on_host<ExecutionSpace> || TeamScratch<Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024;
 
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
-void run_gated(const ExecutionSpace& exec, const GatedWeights<Scalar>& weights,
+void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
                const SegmentArguments<Scalar>& arguments) {
   switch (arguments.sensitivity) {
     case Sensitivity::dense:

@@ -41,7 +41,7 @@ struct GatedTeamKernel {
   static constexpr bool weights_in_registers = sizeof(Scalar) * row <= 512;
   using Layout = TeamScratch<Scalar, Width, Carried>;
 
-  GatedWeights<Scalar> weights;
+  PackedWeights<Scalar> weights;
   SegmentArguments<Scalar> arguments;
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
@@ -68,12 +68,12 @@ struct GatedTeamKernel {
           member(team),
           unit(team.team_rank()),
           real(unit < owner.weights.hidden_size),
-          shared(static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(Layout::bytes, 16))),
+          shared(static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16))),
           differs(reinterpret_cast<int*>(shared + Layout::scalars)) {
       if constexpr (weights_in_registers) {
         for (int c = 0; c < row; ++c) weight[c] = load_weight(c / gates, c % gates);
       }
-      for (int g = 0; g < gates; ++g) own_weight[g] = load_weight(unit, g);
+      for (int g = 0; g < gates; ++g) own_weight[g] = owner.weights.hidden_diagonal[g * Width + unit];
       if constexpr (Carried == Sensitivity::dense) {
         for (int i = 0; i < Width; ++i) column[i] = i == unit ? Scalar(1) : Scalar(0);
       }
@@ -110,7 +110,7 @@ struct GatedTeamKernel {
     // The unit's pre-activations from the state in scratch half `half`.
     KOKKOS_FORCEINLINE_FUNCTION void pre_activate(const Scalar* x, int half, Scalar (&input)[gates],
                                                   Scalar (&hidden)[gates]) const {
-      const GatedWeights<Scalar>& w = kernel.weights;
+      const PackedWeights<Scalar>& w = kernel.weights;
       for (int g = 0; g < gates; ++g) input[g] = w.input_bias[g * Width + unit];
       for (int i = 0; i < w.input_size; ++i) {
         for (int g = 0; g < gates; ++g) {
@@ -196,7 +196,7 @@ struct GatedTeamKernel {
         Scalar entry = direct;
         for (int g = 0; g < gates; ++g) entry += by_gate[g] * own_weight[g];
         diagonal *= entry;
-        stretch.add(Kokkos::abs(entry));
+        if (kernel.arguments.merge == Merge::tolerance) stretch.add(Kokkos::abs(entry));
       } else if constexpr (Carried == Sensitivity::dense) {
         Scalar* jacobian = shared + Layout::jacobian;
         ELAPHOS_UNROLL
@@ -213,6 +213,7 @@ struct GatedTeamKernel {
 
     KOKKOS_FUNCTION void multiply_column(const Scalar* jacobian) {
       Scalar product[Carried == Sensitivity::dense ? Width : 1];
+      const bool growth_wanted = kernel.arguments.merge == Merge::tolerance;
       Scalar largest_before = 0, largest_after = 0;
       ELAPHOS_UNROLL
       for (int i = 0; i < Width; ++i) {
@@ -223,12 +224,14 @@ struct GatedTeamKernel {
       }
       ELAPHOS_UNROLL
       for (int i = 0; i < Width; ++i) {
-        const Scalar size_before = Kokkos::abs(column[i]), size_after = Kokkos::abs(product[i]);
-        if (size_before > largest_before) largest_before = size_before;
-        if (!(size_after <= largest_after)) largest_after = size_after;
+        if (growth_wanted) {
+          const Scalar size_before = Kokkos::abs(column[i]), size_after = Kokkos::abs(product[i]);
+          if (size_before > largest_before) largest_before = size_before;
+          if (!(size_after <= largest_after)) largest_after = size_after;
+        }
         column[i] = product[i];
       }
-      stretch.add(largest_after / largest_before);
+      if (growth_wanted) stretch.add(largest_after / largest_before);
     }
 
     KOKKOS_FUNCTION void finish(const SegmentRange& range, std::int64_t steps_run, bool merged,

@@ -8,9 +8,9 @@
 
 namespace elaphos::impl {
 
-/// Weights rearranged for the kernels: units padded to Width with zeros (a padded unit stays at 0 and touches nobody),
-/// and unit index fastest, so that neighbouring lanes read neighbouring numbers:
-/// hidden (k, g, j) for k < Width, input (i, g, j) for i < I, biases (g, j).
+/// Weights rearranged for the kernels: units padded to a compiled width with zeros (a padded unit stays at 0 and touches
+/// nobody), and unit index fastest, so that neighbouring lanes read neighbouring numbers. One array of slabs (gate, unit):
+/// a slab per k < width of hidden weights, then the recurrent matrices' diagonals, a slab per input, and the two biases.
 template <class Scalar>
 struct PackWeights {
   GatedWeights<Scalar> from;
@@ -18,44 +18,34 @@ struct PackWeights {
   int gates;
   int width;
 
-  static std::int64_t hidden_entries(int gates, int width) { return std::int64_t(width) * gates * width; }
-  static std::int64_t input_entries(int gates, int width, int input_size) {
-    return std::int64_t(input_size) * gates * width;
-  }
-  static std::int64_t bias_entries(int gates, int width) { return std::int64_t(gates) * width; }
+  KOKKOS_FUNCTION std::int64_t slab_size() const { return std::int64_t(gates) * width; }
+  std::int64_t entries() const { return (std::int64_t(width) + from.input_size + 3) * slab_size(); }
 
-  std::int64_t entries() const {
-    return hidden_entries(gates, width) + input_entries(gates, width, from.input_size) +
-           2 * bias_entries(gates, width);
-  }
-
-  /// The packed arrays, in the order hidden, input, input bias, hidden bias.
-  GatedWeights<Scalar> packed() const {
-    const Scalar* hidden = to;
-    const Scalar* input = hidden + hidden_entries(gates, width);
-    const Scalar* input_bias = input + input_entries(gates, width, from.input_size);
-    return {input, hidden, input_bias, input_bias + bias_entries(gates, width), from.hidden_size, from.input_size};
+  PackedWeights<Scalar> packed() const {
+    const auto slab = [&](std::int64_t index) { return to + index * slab_size(); };
+    return {slab(0),
+            slab(width),
+            slab(width + 1),
+            slab(width + 1 + from.input_size),
+            slab(width + 2 + from.input_size),
+            from.hidden_size,
+            from.input_size};
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const std::int64_t row = std::int64_t(gates) * width;
     const int unit = static_cast<int>(index % width);
     const int gate = static_cast<int>(index / width % gates);
-    const std::int64_t slab = index / row;
-    const std::int64_t source_row = std::int64_t(gate) * from.hidden_size + unit;
-    Scalar value = 0;
-    if (unit < from.hidden_size) {
-      if (slab < width) {
-        if (slab < from.hidden_size) value = from.hidden_weights[source_row * from.hidden_size + slab];
-      } else if (slab < width + from.input_size) {
-        value = from.input_weights[source_row * from.input_size + (slab - width)];
-      } else if (slab == width + from.input_size) {
-        value = from.input_bias[source_row];
-      } else {
-        value = from.hidden_bias[source_row];
-      }
-    }
-    to[index] = value;
+    to[index] = unit < from.hidden_size ? entry(index / slab_size(), gate, unit) : Scalar(0);
+  }
+
+ private:
+  KOKKOS_FUNCTION Scalar entry(std::int64_t slab, int gate, int unit) const {
+    const int D = from.hidden_size, I = from.input_size;
+    const std::int64_t row = std::int64_t(gate) * D + unit;
+    if (slab < width) return slab < D ? from.hidden_weights[row * D + slab] : Scalar(0);
+    if (slab == width) return from.hidden_weights[row * D + unit];
+    if (slab <= width + I) return from.input_weights[row * I + (slab - width - 1)];
+    return slab == width + 1 + I ? from.input_bias[row] : from.hidden_bias[row];
   }
 };
 

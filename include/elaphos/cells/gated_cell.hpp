@@ -39,6 +39,18 @@ struct GatedWeights {
   int input_size;
 };
 
+/// The same rearranged for kernels; see PackWeights in the sources. Padded to a compiled width, unit index fastest.
+template <class Scalar>
+struct PackedWeights {
+  const Scalar* hidden_weights;
+  const Scalar* hidden_diagonal;
+  const Scalar* input_weights;
+  const Scalar* input_bias;
+  const Scalar* hidden_bias;
+  int hidden_size;
+  int input_size;
+};
+
 struct MatrixShape {
   std::size_t rows;
   std::size_t columns;
@@ -91,7 +103,7 @@ class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
   void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override;
 
  private:
-  GatedWeights<Scalar> m_packed;
+  PackedWeights<Scalar> m_packed;
   int m_width;
 };
 

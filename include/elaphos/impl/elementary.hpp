@@ -19,8 +19,7 @@ struct ExponentialConstants<float> {
   using Bits = std::uint32_t;
   static constexpr int mantissa_bits = 23;
   static constexpr int bias = 127;
-  static constexpr float largest = 88.0f;   // exp stays finite
-  static constexpr float smallest = -87.0f; // and normal
+  static constexpr float bound = 87.0f;  // exp(+-bound) is finite and normal
   static constexpr float round_shift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   static constexpr float ln2_high = 0.693145751953125f;  // few bits, so that k * ln2_high is exact
   static constexpr float ln2_low = 1.42860682030941723212e-6f;
@@ -34,8 +33,7 @@ struct ExponentialConstants<double> {
   using Bits = std::uint64_t;
   static constexpr int mantissa_bits = 52;
   static constexpr int bias = 1023;
-  static constexpr double largest = 709.0;
-  static constexpr double smallest = -708.0;
+  static constexpr double bound = 708.0;
   static constexpr double round_shift = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr double ln2_high = 6.93147180369123816490e-01;
   static constexpr double ln2_low = 1.90821492927058770002e-10;
@@ -46,7 +44,27 @@ struct ExponentialConstants<double> {
                                       1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
-/// x = k ln 2 + r: gives exp(r) - 1 and 2^k. Arguments are clamped to where 2^k is a normal number; NaN stays NaN.
+/// The polynomial's terms from `first` on, over r^first. A recursion: compilers vectorise no loop that holds another.
+template <class Scalar, int first>
+KOKKOS_FORCEINLINE_FUNCTION Scalar horner(Scalar r) {
+  using Constants = ExponentialConstants<Scalar>;
+  constexpr Scalar coefficient = Constants::q[first];
+  if constexpr (first + 1 == Constants::terms) {
+    return coefficient;
+  } else {
+    return multiply_add(horner<Scalar, first + 1>(r), r, coefficient);
+  }
+}
+
+/// x within +-bound; NaN stays NaN. One comparison: compilers turn two in a row into branches, which no loop with them
+/// survives as vector code.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar bounded(Scalar x, Scalar bound) {
+  const Scalar size = Kokkos::abs(x);
+  return Kokkos::copysign(size > bound ? bound : size, x);
+}
+
+/// x = k ln 2 + r: gives exp(r) - 1 and 2^k. Arguments are bounded to where 2^k is a normal number; NaN stays NaN.
 ///
 /// Branch-free, so that compilers turn a loop over it into vector code; every product that feeds a sum is a
 /// `multiply_add`, so that the bits are those of the same call anywhere else.
@@ -54,14 +72,12 @@ template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar reduced_exponential_minus_one(Scalar x, Scalar& power_of_two) {
   using Constants = ExponentialConstants<Scalar>;
   using Bits = typename Constants::Bits;
-  x = x < Constants::smallest ? Constants::smallest : x;
-  x = x > Constants::largest ? Constants::largest : x;
+  x = bounded(x, Constants::bound);
   const Scalar shifted = multiply_add(x, Scalar(1.44269504088896340736), Constants::round_shift);
   const Scalar k = shifted - Constants::round_shift;
   Scalar r = multiply_add(-k, Constants::ln2_high, x);
   r = multiply_add(-k, Constants::ln2_low, r);
-  Scalar q = Constants::q[Constants::terms - 1];
-  for (int i = Constants::terms - 2; i >= 0; --i) q = multiply_add(q, r, Constants::q[i]);
+  const Scalar q = horner<Scalar, 0>(r);
   // The integer k stands in the low bits of `shifted`.
   const Bits exponent = Kokkos::bit_cast<Bits>(shifted) + static_cast<Bits>(Constants::bias);
   power_of_two = Kokkos::bit_cast<Scalar>(static_cast<Bits>(exponent << Constants::mantissa_bits));
@@ -80,8 +96,9 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar sigmoid(Scalar x) {
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar hyperbolic_tangent(Scalar x) {
   KOKKOS_IF_ON_DEVICE((return Kokkos::tanh(x);))
-  KOKKOS_IF_ON_HOST((Scalar clamped = x < Scalar(-20) ? Scalar(-20) : x; clamped = x > Scalar(20) ? Scalar(20) : clamped;
-                     Scalar power; const Scalar fraction = reduced_exponential_minus_one(clamped + clamped, power);
+  // Beyond 20 the result is 1 in double, too.
+  KOKKOS_IF_ON_HOST((const Scalar near = bounded(x, Scalar(20)); Scalar power;
+                     const Scalar fraction = reduced_exponential_minus_one(near + near, power);
                      const Scalar t = multiply_add(power, fraction, power - Scalar(1));
                      return t / (t + Scalar(2));))
 }
