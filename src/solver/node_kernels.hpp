@@ -108,12 +108,12 @@ struct CorrectNodes {
       Scalar moved = end[i];
       // Adding an exact zero could turn -0 into +0.
       if (carried_finite && carried[i] != Scalar(0)) moved += carried[i];
-      if (same_bits(moved, old)) continue;
-      changed = true;
       const Scalar scale =
           nodes.segments.absolute_tolerance + nodes.segments.relative_tolerance * Kokkos::abs(moved);
-      tally.add_correction(static_cast<double>(moved - old), static_cast<double>(end[i] - old),
-                           static_cast<double>(scale));
+      if (!same_bits(end[i], old)) tally.add_mismatch(static_cast<double>(end[i] - old), static_cast<double>(scale));
+      if (same_bits(moved, old)) continue;
+      changed = true;
+      tally.add_correction(static_cast<double>(moved - old), static_cast<double>(scale));
       node[i] = moved;
     }
     return changed;

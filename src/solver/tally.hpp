@@ -28,10 +28,12 @@ struct Tally {
     if (steps_run > 0) reached_end += to_the_end;
   }
   KOKKOS_FUNCTION void add_residual(double jump) { raise(residual, Kokkos::abs(jump)); }
-  KOKKOS_FUNCTION void add_correction(double moved_by, double mismatch, double tolerance) {
+  KOKKOS_FUNCTION void add_correction(double moved_by, double tolerance) {
     raise(correction, Kokkos::abs(moved_by));
-    raise(residual, Kokkos::abs(mismatch));
     raise(scaled, Kokkos::abs(moved_by) / tolerance);
+  }
+  KOKKOS_FUNCTION void add_mismatch(double mismatch, double tolerance) {
+    raise(residual, Kokkos::abs(mismatch));
     raise(scaled, Kokkos::abs(mismatch) / tolerance);
   }
   /// A node that could not be corrected: nothing is known about how far off it is.
