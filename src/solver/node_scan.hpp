@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_SRC_SOLVER_NODE_SCAN_HPP
 #define ELAPHOS_SRC_SOLVER_NODE_SCAN_HPP
 
+#include "../execution_spaces.hpp"
 #include "node_arguments.hpp"
 
 #include <elaphos/impl/scalar.hpp>
@@ -140,11 +141,19 @@ struct DenseNodeScan {
     for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
       const Scalar* before = map(k, b, half);
       Scalar* after = map(k, b, 1 - half);
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D * columns), [&](int e) {
-        const int i = e / columns, c = e % columns;
-        Scalar sum = c == D ? nodes.mismatch(n, b, i) : Scalar(0);
-        for (int j = 0; j < D; ++j) sum += zero_safe_product(sensitivity(n, b, i, j), before[j * columns + c]);
-        after[e] = sum;
+      // Rows over threads, columns over vector lanes: the innermost loop is contiguous on hosts and devices alike.
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) {
+        Scalar* row = after + i * columns;
+        const Scalar offset = nodes.mismatch(n, b, i);
+        Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, columns),
+                             [&](int c) { row[c] = c == D ? offset : Scalar(0); });
+        for (int j = 0; j < D; ++j) {
+          const Scalar factor = sensitivity(n, b, i, j);
+          if (factor == Scalar(0)) continue;
+          const Scalar* from = before + j * columns;
+          Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, columns),
+                               [&](int c) { row[c] += zero_safe_product(factor, from[c]); });
+        }
       });
       half = 1 - half;
       member.team_barrier();
@@ -229,9 +238,10 @@ void scan_nodes(const ExecutionSpace& exec, const NodeArguments<Scalar>& nodes) 
   } else {
     using Scan = DenseNodeScan<ExecutionSpace, Scalar>;
     const Scan scan{nodes, tile, tiles};
+    constexpr int vector_length = runs_on_host<ExecutionSpace> ? 1 : 8;
     const auto launch = [&]<class Tag>(const char* label, Tag, std::int64_t teams) {
       using Policy = Kokkos::TeamPolicy<ExecutionSpace, Tag>;
-      Kokkos::parallel_for(label, Policy(exec, static_cast<int>(teams), Kokkos::AUTO), scan);
+      Kokkos::parallel_for(label, Policy(exec, static_cast<int>(teams), Kokkos::AUTO, vector_length), scan);
     };
     if (tiles > 1) {
       launch("Elaphos::node_scan_tile_totals", typename Scan::TileTotals{}, tiles * batch);
