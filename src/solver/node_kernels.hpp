@@ -150,16 +150,14 @@ struct MarkCompletion {
   using value_type = std::int64_t;
   NodeArguments<Scalar> nodes;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t b, std::int64_t& unfinished) const {
-    const std::int64_t last = nodes.segments.segments - 1, batch = nodes.batch();
-    for (std::int64_t n = 0; n <= last; ++n) nodes.active_flags[n * batch + b] = 0;
-    std::int64_t from = nodes.frontier[b];
-    if (nodes.segments.records[from * batch + b].jump == Scalar(0)) {
-      if (from == last) return;
-      ++from;  // the correction has made this node its exact predecessor's end
-    }
-    nodes.active_flags[from * batch + b] = 1;
-    ++unfinished;
+  KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& unfinished) const {
+    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const std::int64_t frontier = nodes.frontier[b];
+    // Without a jump in the frontier's segment, the correction has made the next node its exact end.
+    const bool jump = nodes.segments.records[frontier * nodes.batch() + b].jump != Scalar(0);
+    const bool start = n == (jump ? frontier : frontier + 1);
+    nodes.active_flags[flat] = start ? 1 : 0;
+    if (start) ++unfinished;
   }
 };
 

@@ -149,7 +149,7 @@ class SegmentSolver {
     Kokkos::Profiling::ScopedRegion region("Elaphos::complete");
     m_clock.start();
     m_nodes.segments.active_count =
-        count("Elaphos::mark_completion", m_nodes.segments.problem.batch, MarkCompletion<Scalar>{m_nodes});
+        count("Elaphos::mark_completion", m_count, MarkCompletion<Scalar>{m_nodes});
     Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
     m_nodes.segments.pass = Pass::complete;
     m_propagator.run(m_exec, m_nodes.segments);
