@@ -1,43 +1,50 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# Where the dependencies come from. Each way sets build (the build tree), log and, if the work is done inside a Debian
-# root, root. Needs debian_root.sh, and the variables source, cache, lane, preset and data_files.
+# Where the dependencies come from. Each way sets build (the build tree), log and, if the work is done in a Debian root,
+# root. Needs debian_root.sh, and the variables source, cache, lane, preset and data_files.
 # shellcheck disable=SC2154
 
-# In the environment where the dependencies are.
-inside() {
-  if [[ -z $root ]]; then
-    (cd "$build" && "$@")
-    return
-  fi
-  local variables=(PATH=/usr/bin:/usr/sbin HOME=/tmp LANG=C.UTF-8 CMAKE_GENERATOR=Ninja "TERM=${TERM:-dumb}") name
-  local folders=(--ro-bind "$source" "$source" --bind "$build" "$build")
-  while IFS= read -r name; do
-    case $name in
-      ELAPHOS_CACHE_DIR) ;;
-      ELAPHOS_*_DIR)
-        variables+=("$name=$(realpath -s "${!name}")")
-        add_folder "${!name}"
-        ;;
-      ELAPHOS_* | KOKKOS_* | OMP_* | GOMP_* | CTEST_* | ASAN_* | LSAN_* | UBSAN_* | CI) variables+=("$name=${!name}") ;;
-    esac
-  done < <(compgen -e)
-  for name in "${data_files[@]}"; do add_folder "$name"; done
-  contained env -i "${variables[@]}" bash "$source/scripts/lib/enter_root.sh" "$root" "${folders[@]}" -- "$build" "$@"
-}
+# What inside() shows of the outer system, as arguments of enter_root.sh.
+folders=()
 
-# Makes a folder or file of the user's visible to inside(), at the same path.
+# A folder or file of the user's: visible at the same path.
 add_folder() {
   local path
   path=$(realpath -s "$1")
   [[ -e $path ]] || return 0
   case $path/ in
     // | /usr/* | /bin/* | /sbin/* | /lib/* | /lib64/* | /etc/* | /proc/* | /sys/* | /dev/*)
-      die "$path belongs to the system: move what Elaphos is to use elsewhere"
+      die "$path belongs to the system and cannot be shown in a Debian root: copy what is needed elsewhere"
       ;;
   esac
   folders+=(--bind "$(realpath "$path")" "$path")
+}
+
+find_folders() {
+  local name
+  folders=(--ro-bind "$source" "$source" --bind "$build" "$build")
+  for name in $(compgen -e ELAPHOS_); do
+    if [[ $name == ELAPHOS_*_DIR && $name != ELAPHOS_CACHE_DIR ]]; then add_folder "${!name}"; fi
+  done
+  for name in "${data_files[@]}"; do add_folder "$name"; done
+}
+
+# Runs a command in the build tree, in the environment where the dependencies are.
+inside() {
+  if [[ -z $root ]]; then
+    (cd "$build" && "$@")
+    return
+  fi
+  local variables=(PATH=/usr/bin:/usr/sbin HOME=/tmp LANG=C.UTF-8 CMAKE_GENERATOR=Ninja "TERM=${TERM:-dumb}") name
+  for name in $(compgen -e); do
+    case $name in
+      ELAPHOS_CACHE_DIR) ;;
+      ELAPHOS_*_DIR) variables+=("$name=$(realpath -s "${!name}")") ;;
+      ELAPHOS_* | KOKKOS_* | OMP_* | GOMP_* | CTEST_* | ASAN_* | LSAN_* | UBSAN_* | CI) variables+=("$name=${!name}") ;;
+    esac
+  done
+  contained env -i "${variables[@]}" bash "$source/scripts/lib/enter_root.sh" "$root" "${folders[@]}" -- "$build" "$@"
 }
 
 # Build trees of clones that are gone.
@@ -110,6 +117,7 @@ use_downloads() {
 use_debian() {
   use_debian_root "$lane"
   use_build_tree "$lane"
+  find_folders
   # A tree made with another root's compiler and packages is of no use.
   if [[ $(cat "$build.root" 2>/dev/null) != "$(root_identity)" ]]; then
     rm -rf "${build:?}"
