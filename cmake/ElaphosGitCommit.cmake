@@ -5,6 +5,7 @@
 # writes that header.
 
 if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
   if(NOT COMMIT)
     set(COMMIT unknown)
     find_program(GIT git)
