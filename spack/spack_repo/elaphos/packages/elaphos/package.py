@@ -12,7 +12,7 @@ class Elaphos(CMakePackage):
 
     license("Apache-2.0 WITH LLVM-exception")
 
-    # The checkout that this recipe is part of: spack install --source, or spack develop.
+    # Nothing to download yet: spack develop --path CHECKOUT elaphos@main
     version("main")
 
     variant("shared", default=True, description="Build a shared library")
@@ -22,7 +22,7 @@ class Elaphos(CMakePackage):
     depends_on("kokkos@4.5:5")
     # Kokkos 4 is C++17 unless asked.
     requires("^kokkos cxxstd=20", when="^kokkos@:4")
-    depends_on("fmt@10:", type="build")
+    depends_on("fmt@10:")
     depends_on("catch2@3.5:", type="test")
 
     def cmake_args(self):
