@@ -67,10 +67,10 @@ elaphos::Gru<float, Memory> make_gru(int hidden_size, int seed) {
   std::mt19937 generator(static_cast<std::mt19937::result_type>(seed));
   const float bound = 1 / std::sqrt(static_cast<float>(hidden_size));
   const std::size_t D = static_cast<std::size_t>(hidden_size);
-  const auto matrix = [&](const char* label, std::size_t columns) {
+  const auto matrix = [&](const std::string& label, std::size_t columns) {
     return fill_uniform(elaphos::MatrixView<float, Memory>(label, 3 * D, columns), generator, bound);
   };
-  const auto vector = [&](const char* label) {
+  const auto vector = [&](const std::string& label) {
     return fill_uniform(elaphos::VectorView<float, Memory>(label, 3 * D), generator, bound);
   };
   return elaphos::Gru<float, Memory>({matrix("w_ih", 1), matrix("w_hh", D), vector("b_ih"), vector("b_hh")});

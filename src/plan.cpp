@@ -16,6 +16,8 @@ constexpr std::int64_t shortest_segment = 128;
 // From so many workers on, a device, more segments than workers no longer pay; a few threads want some to balance by.
 constexpr std::int64_t many_workers = 256;
 constexpr std::int64_t segments_per_thread = 4;
+// Up to this state size a dense product costs about as much as the step itself, and sees what couples the states.
+constexpr int dense_up_to = 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -27,6 +29,13 @@ std::int64_t automatic_segments(const PlanRequest& request) {
   return std::clamp<std::int64_t>(divide_up(wanted, request.batch), 1, request.steps / shortest_segment);
 }
 
+// Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's end. A
+// tolerance also serves longer memories, and cannot be judged without sensitivities.
+Sensitivity automatic_sensitivity(const PlanRequest& request, Merge merge) {
+  if (!request.has_jacobian || merge == Merge::exact) return Sensitivity::none;
+  return request.state_size <= dense_up_to ? Sensitivity::dense : Sensitivity::diagonal;
+}
+
 }  // namespace
 
 Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
@@ -34,14 +43,13 @@ Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
   plan.merge = options.merge;
   plan.sensitivity = options.sensitivity;
   if (options.sensitivity == Sensitivity::automatic) {
-    // Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's
-    // end. A tolerance also serves longer memories, and cannot be judged without sensitivities.
-    plan.sensitivity =
-        request.has_jacobian && options.merge == Merge::tolerance ? Sensitivity::diagonal : Sensitivity::none;
+    plan.sensitivity = automatic_sensitivity(request, options.merge);
   } else if (options.sensitivity != Sensitivity::none && !request.has_jacobian) {
     throw InvalidArgument("options.sensitivity", to_string(options.sensitivity),
                           "none or automatic: the recurrence has no jacobian()");
   }
+  // A tolerance cannot be judged without derivatives, so merges are exact then.
+  if (!request.has_jacobian) plan.merge = Merge::exact;
   if (request.steps == 0 || request.batch == 0) return plan;
   if (options.steps_per_segment > 0) {
     plan.steps_per_segment = std::min(options.steps_per_segment, request.steps);

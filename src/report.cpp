@@ -9,9 +9,9 @@ namespace elaphos {
 
 double SolveReport::work_factor() const {
   if (total_steps == 0) return 1;
-  std::int64_t steps = completion_steps;
-  for (const PassReport& pass : passes) steps += pass.steps;
-  return static_cast<double>(steps) / static_cast<double>(total_steps);
+  std::int64_t evaluated = completion_steps;
+  for (const PassReport& pass : passes) evaluated += pass.steps;
+  return static_cast<double>(evaluated) / static_cast<double>(total_steps);
 }
 
 std::int64_t SolveReport::critical_path() const {
@@ -35,13 +35,18 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
                      report.plan.steps_per_segment, to_string(report.plan.sensitivity), to_string(report.plan.merge));
   out << fmt::format("iterations      {}\n", report.iterations());
   out << fmt::format("work factor     {:.3f}\n", report.work_factor());
-  out << fmt::format("critical path   {} steps of {}\n", report.critical_path(), report.total_steps);
+  out << fmt::format("critical path   {} steps of {}\n", report.critical_path(), report.steps);
   out << fmt::format("max residual    {:.3g}\n", report.max_residual);
   out << fmt::format("error estimate  {:.3g}\n", report.error_estimate);
   if (report.verified_residual) out << fmt::format("verified        {:.3g}\n", *report.verified_residual);
   if (report.first_non_finite) {
     out << fmt::format("not finite      first at t = {}, b = {}\n", report.first_non_finite->t,
                        report.first_non_finite->b);
+  }
+  if (report.seconds) {
+    out << fmt::format("seconds         propagate {:.3g}, correct {:.3g}, complete {:.3g}, verify {:.3g}\n",
+                       report.seconds->propagate, report.seconds->correct, report.seconds->complete,
+                       report.seconds->verify);
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <array>
 #include <cmath>
 #include <random>
 #include <sstream>
@@ -286,6 +287,21 @@ TEST_CASE("solve: tolerance merges save work and stay within tolerance") {
   CHECK(test::largest_difference(test::to_host(problem.y), sequential) <= 1e-5);
 }
 
+TEST_CASE("solve: coupled states are within tolerance with the planner's sensitivity") {
+  // Diagonal sensitivities take the two states for independent and end 3e-5 off here.
+  for (const auto& [damping, force, frequency] : {std::array{3.0, 1.2, 0.7}, {1.0, 5.0, 1.0}}) {
+    System<test::DrivenVanDerPol> system{{0.01, damping, force, frequency}, 200'000, 2, {0, 1, 3.3, -2}, {}, {}};
+    const std::vector<double> sequential = system.sequential();
+    SolveOptions options;
+    options.segments = 16;
+    options.merge = Merge::tolerance;
+    const SolveReport report = system.solve(options);
+    CHECK(report.plan.sensitivity == Sensitivity::dense);
+    CHECK(report.converged());
+    CHECK(test::largest_difference(system.y, sequential) <= 1e-6);
+  }
+}
+
 TEST_CASE("solve: one chaotic sequence does not hold back the others") {
   // Both in one batch: the second forgets at once.
   System<test::LogisticMap> together{{}, 2048, 2, {0.3, 0.0}, {}, {4.0}};
@@ -356,5 +372,7 @@ TEST_CASE("solve: the report can be printed and adds up") {
   std::ostringstream text;
   text << report;
   CHECK(text.str().find("8 segments of 125 steps") != std::string::npos);
+  CHECK(text.str().find("steps of 1000\n") != std::string::npos);
+  CHECK(text.str().find("propagate") != std::string::npos);
   CHECK_FALSE(problem.solve({}).seconds.has_value());
 }

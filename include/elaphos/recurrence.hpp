@@ -54,6 +54,26 @@ concept RecurrenceWithJacobian =
       recurrence.jacobian(at, in, in, in, jacobian);
     };
 
+namespace impl {
+
+struct NamesJacobian {
+  int jacobian;
+};
+template <class R>
+struct MaybeNamesJacobian : R, NamesJacobian {};
+
+/// Whether a class has any member called `jacobian`: then the name is ambiguous beside another one.
+template <class R>
+constexpr bool names_jacobian() {
+  if constexpr (std::is_final_v<R>) {
+    return false;
+  } else {
+    return !requires { &MaybeNamesJacobian<R>::jacobian; };
+  }
+}
+
+}  // namespace impl
+
 /// \brief Number of parameters of a recurrence; 0 where it declares none.
 template <class R>
 constexpr int parameter_size_of() {

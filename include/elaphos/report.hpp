@@ -46,6 +46,7 @@ struct SolveReport {
   SolveStatus status = SolveStatus::converged;
   Plan plan{};
   std::vector<PassReport> passes{};       ///< one entry a propagate pass
+  std::int64_t steps = 0;                 ///< T, the sequential loop's critical path
   std::int64_t total_steps = 0;           ///< T * B
   std::int64_t completion_steps = 0;      ///< steps of the sequential completion, all sequences together
   std::int64_t longest_completion = 0;    ///< its longest run

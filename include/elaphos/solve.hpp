@@ -126,11 +126,18 @@ SolveReport solve(const ExecutionSpace& exec, const R& recurrence, const Initial
 /// \brief The sequential loop: one segment per sequence, the same compiled step. Bitwise what an exact solve gives.
 template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
 SolveReport solve_sequentially(const ExecutionSpace& exec, const R& recurrence, const InitialView& y0,
-                               const InputView& x, const OutputView& y) {
+                               const InputView& x, const OutputView& y, Workspace<ExecutionSpace>& workspace) {
   SolveOptions options;
   options.segments = 1;
-  options.sensitivity = Sensitivity::none;
-  return solve(exec, recurrence, y0, x, y, options);
+  return solve(exec, recurrence, y0, x, y, options, workspace);
+}
+
+/// \brief The same with a workspace of its own.
+template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
+SolveReport solve_sequentially(const ExecutionSpace& exec, const R& recurrence, const InitialView& y0,
+                               const InputView& x, const OutputView& y) {
+  Workspace<ExecutionSpace> workspace;
+  return solve_sequentially(exec, recurrence, y0, x, y, workspace);
 }
 
 }  // namespace elaphos

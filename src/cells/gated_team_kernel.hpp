@@ -26,6 +26,7 @@ struct TeamScratch {
   static constexpr int jacobian = absolute + 2 * Width;  // (Width, Width + 1): padded against bank conflicts
   static constexpr int scalars = jacobian + (Carried == Sensitivity::dense ? Width * (Width + 1) : 0);
   static constexpr int flags = 3;
+  static_assert(Width >= flags, "each flag is cleared by a lane of its own");
   static constexpr std::size_t bytes = sizeof(Scalar) * scalars + sizeof(int) * 4;
 };
 
@@ -78,9 +79,6 @@ struct GatedTeamKernel {
         for (int i = 0; i < Width; ++i) column[i] = i == unit ? Scalar(1) : Scalar(0);
       }
       if (unit < Layout::flags) differs[unit] = 0;
-      if (Width < Layout::flags && unit == 0) {
-        for (int i = 0; i < Layout::flags; ++i) differs[i] = 0;
-      }
     }
 
     KOKKOS_FORCEINLINE_FUNCTION Scalar load_weight(int k, int g) const {

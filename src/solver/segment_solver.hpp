@@ -24,6 +24,7 @@ class SegmentSolver {
                 Workspace<ExecutionSpace>& workspace)
       : m_exec(exec), m_propagator(propagator), m_options(options), m_clock(exec, options.measure_time) {
     m_report.plan = plan;
+    m_report.steps = problem.steps;
     m_report.total_steps = problem.steps * problem.batch;
     m_count = plan.segments * problem.batch;
     const std::size_t segments = static_cast<std::size_t>(m_count);

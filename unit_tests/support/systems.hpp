@@ -112,6 +112,24 @@ struct VanDerPol {
   }
 };
 
+/// The same oscillator, driven: forgets its start, and its two states are strongly coupled.
+struct DrivenVanDerPol {
+  using scalar_type = double;
+  static constexpr int state_size = 2, input_size = 0;
+  double dt, damping, force, frequency;
+  KOKKOS_FUNCTION void step(elaphos::StepContext at, auto y, auto, auto, auto next) const {
+    const double drive = force * Kokkos::cos(frequency * dt * static_cast<double>(at.t));
+    next[1] = y[1] + dt * (damping * (1 - y[0] * y[0]) * y[1] - y[0] + drive);
+    next[0] = y[0] + dt * next[1];
+  }
+  KOKKOS_FUNCTION void jacobian(elaphos::StepContext, auto y, auto, auto, auto J) const {
+    J(1, 0) = dt * (-2 * damping * y[0] * y[1] - 1);
+    J(1, 1) = 1 + dt * damping * (1 - y[0] * y[0]);
+    J(0, 0) = 1 + dt * J(1, 0);
+    J(0, 1) = dt * J(1, 1);
+  }
+};
+
 /// What a plain host loop gives for a recurrence whose functions the host can call too.
 template <class R>
 std::vector<typename R::scalar_type> host_loop(const R& recurrence, std::int64_t T, std::int64_t B,

@@ -17,7 +17,7 @@ constexpr void check_view_type() {
   static_assert(Kokkos::is_view<View>::value, "Elaphos: this argument must be a Kokkos::View");
   if constexpr (Kokkos::is_view<View>::value) {
     static_assert(View::rank == Rank, "Elaphos: states are (B, D) and sequences (T, B, D): this View's rank is wrong");
-    static_assert(std::is_same_v<typename View::array_layout, Kokkos::LayoutRight>,
+    static_assert(Rank == 1 || std::is_same_v<typename View::array_layout, Kokkos::LayoutRight>,
                   "Elaphos: data are time-major and LayoutRight; CUDA's default is LayoutLeft. Declare the View as "
                   "elaphos::SequenceView or elaphos::StateView, or name Kokkos::LayoutRight in its type");
     static_assert(Kokkos::SpaceAccessibility<ExecutionSpace, typename View::memory_space>::accessible,

@@ -112,8 +112,9 @@ struct LaneKernel {
         kernel.recurrence.jacobian(at, state, x, kernel.parameters, JacobianRef<Scalar>(jacobian, D));
         if constexpr (Carried == Sensitivity::diagonal) {
           for (int i = 0; i < D; ++i) {
-            value[i] *= jacobian[i * (D + 1)];
-            stretch[i].add(Kokkos::abs(jacobian[i * (D + 1)]));
+            const Scalar entry = jacobian[i * (D + 1)];
+            value[i] *= entry;
+            stretch[i].add(Kokkos::abs(entry));
           }
         } else {
           multiply(jacobian);
@@ -167,6 +168,9 @@ template <class ExecutionSpace, Recurrence R>
 class LanePropagator final : public Propagator<ExecutionSpace, typename R::scalar_type> {
  public:
   using Scalar = typename R::scalar_type;
+  static_assert(RecurrenceWithJacobian<R> || !names_jacobian<R>(),
+                "Elaphos: this recurrence's jacobian cannot be called as jacobian(at, y, x, p, J): it must be const, and "
+                "its arguments are StepContext and four of type auto");
 
   LanePropagator(const R& recurrence, const Scalar* parameters) : m_recurrence(recurrence), m_parameters(parameters) {}
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How time is cut: what the planner chooses, and that it keeps what the caller fixes.
+#include <elaphos/elaphos.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace {
+
+using elaphos::Merge;
+using elaphos::Plan;
+using elaphos::PlanRequest;
+using elaphos::Sensitivity;
+using elaphos::SolveOptions;
+
+Plan plan_for(std::int64_t steps, std::int64_t batch, std::int64_t workers, const SolveOptions& options = {},
+              int state_size = 32, bool has_jacobian = true) {
+  return elaphos::make_plan(PlanRequest{steps, batch, state_size, workers, has_jacobian}, options);
+}
+
+}  // namespace
+
+TEST_CASE("plan: the loop where time-parallelism cannot pay") {
+  CHECK(plan_for(127, 1, 4000).segments == 1);
+  CHECK(plan_for(1'000'000, 1, 1).segments == 1);
+  CHECK(plan_for(1'000'000, 5000, 4000).segments == 1);
+  CHECK(plan_for(1'000'000, 1, 1).sensitivity == Sensitivity::none);
+}
+
+TEST_CASE("plan: segments for all workers, none shorter than a merge") {
+  CHECK(plan_for(513, 1, 4000).segments > 1);
+  const Plan device = plan_for(1'000'000, 1, 4000);
+  CHECK(device.segments <= 4000);
+  CHECK(device.segments > 3900);
+  CHECK(device.steps_per_segment == 250);
+  CHECK(plan_for(1'000'000, 40, 4000).segments == 100);
+  CHECK(plan_for(10'000, 1, 4000).steps_per_segment >= 128);
+  const Plan host = plan_for(1'000'000, 1, 2);
+  CHECK(host.segments >= 2);
+  CHECK(host.segments <= 16);
+}
+
+TEST_CASE("plan: sensitivities by merge and state size") {
+  SolveOptions options;
+  CHECK(plan_for(10'000, 1, 8, options).sensitivity == Sensitivity::none);
+  options.merge = Merge::tolerance;
+  CHECK(plan_for(10'000, 1, 8, options, 32).sensitivity == Sensitivity::diagonal);
+  CHECK(plan_for(10'000, 1, 8, options, 4).sensitivity == Sensitivity::dense);
+  const Plan without = plan_for(10'000, 1, 8, options, 4, false);
+  CHECK(without.sensitivity == Sensitivity::none);
+  CHECK(without.merge == Merge::exact);
+  options.sensitivity = Sensitivity::diagonal;
+  CHECK_THROWS_AS(plan_for(10'000, 1, 8, options, 4, false), elaphos::InvalidArgument);
+}
+
+TEST_CASE("plan: what the caller fixes is kept") {
+  SolveOptions options;
+  options.segments = 7;
+  Plan plan = plan_for(100, 1, 8, options);
+  CHECK(plan.segments == 7);
+  CHECK(plan.steps_per_segment == 15);
+  options.segments = 1000;
+  plan = plan_for(100, 1, 8, options);
+  CHECK(plan.segments == 100);
+  CHECK(plan.steps_per_segment == 1);
+  options.segments = 0;
+  options.steps_per_segment = 33;
+  plan = plan_for(100, 1, 8, options);
+  CHECK(plan.segments == 4);
+  CHECK(plan.steps_per_segment == 33);
+  options.steps_per_segment = 1000;
+  CHECK(plan_for(100, 1, 8, options).segments == 1);
+}
