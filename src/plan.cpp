@@ -12,7 +12,7 @@ namespace {
 // Below this many steps the loop is over before a second thread has woken up.
 constexpr std::int64_t shortest_parallel = 128;
 // Segments much shorter than a typical merge (28 to 89 steps at PyTorch's initialisation) would be run twice in full.
-constexpr std::int64_t shortest_segment = 128;
+constexpr std::int64_t shortest_segment = 192;
 // From so many workers on, a device, more segments than workers no longer pay; a few threads want some to balance by.
 constexpr std::int64_t many_workers = 256;
 constexpr std::int64_t segments_per_thread = 4;

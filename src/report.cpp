@@ -30,7 +30,7 @@ std::string to_string(SolveStatus status) {
 }
 
 std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
-  out << fmt::format("status          {}\n", to_string(report.status));
+  out << fmt::format("status          {}{}\n", to_string(report.status), report.stalled ? ", as passes stalled" : "");
   out << fmt::format("plan            {} segments of {} steps, sensitivity {}, merge {}\n", report.plan.segments,
                      report.plan.steps_per_segment, to_string(report.plan.sensitivity), to_string(report.plan.merge));
   out << fmt::format("iterations      {}\n", report.iterations());

@@ -98,6 +98,7 @@ void check_near_chaos(int seed, std::int64_t steps_per_segment, Sensitivity sens
   elaphos::SolveOptions options = make_options(steps_per_segment, sensitivity);
   options.merge = elaphos::Merge::exact;
   options.verify = false;
+  options.stop_when_stalled = false;
   const auto report = problem.solve(options);
   UNSCOPED_INFO("iterations " << report.iterations());
   CHECK(report.status == elaphos::SolveStatus::converged);

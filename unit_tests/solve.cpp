@@ -198,6 +198,7 @@ TEST_CASE("solve: chaos is exact all the same, at the latest after as many passe
         options.sensitivity = sensitivity;
         options.merge = merge;
         options.max_iterations = 2000;
+        options.stop_when_stalled = false;
         options.verify = true;
         const SolveReport report = system.solve(options);
         CHECK(report.status == SolveStatus::converged);
@@ -215,10 +216,12 @@ TEST_CASE("solve: the iteration limit is kept and said") {
   SolveOptions options;
   options.segments = 64;
   options.max_iterations = 3;
+  options.stop_when_stalled = false;
   options.verify = true;
   const SolveReport completed = system.solve(options);
   CHECK(completed.status == SolveStatus::completed_sequentially);
   CHECK(completed.converged());
+  CHECK_FALSE(completed.stalled);
   CHECK(completed.iterations() == 3);
   CHECK(completed.completion_steps > 0);
   CHECK(completed.completion_steps < 4096);
@@ -234,6 +237,36 @@ TEST_CASE("solve: the iteration limit is kept and said") {
   CHECK(stopped.verified_residual.value() > 1e-3);
   CHECK(stopped.verified_residual.value() <= 4 * stopped.max_residual);
   CHECK(test::different_bits(system.y, sequential) > 0);
+}
+
+TEST_CASE("solve: passes that stop paying are given up for the loop") {
+  // Chaos: only the frontier moves.
+  System<test::LogisticMap> chaos{{}, 64'000, 1, {0.3}, {}, {4.0}};
+  std::vector<double> sequential = chaos.sequential();
+  SolveOptions options;
+  options.segments = 64 * 1024;
+  SolveReport report = chaos.solve(options);
+  CHECK(report.status == SolveStatus::completed_sequentially);
+  CHECK(report.stalled);
+  CHECK(report.iterations() <= 3);
+  CHECK(test::different_bits(chaos.y, sequential) == 0);
+
+  // A wide state flickers in its last bits and never meets the stored trajectory.
+  auto wide = random_problem<float>(test::CellKind::gru, 128, 1, 20'000, 1, 3);
+  const std::vector<float> expected = wide.sequential();
+  options.segments = 100;
+  report = wide.solve(options);
+  CHECK(report.status == SolveStatus::completed_sequentially);
+  CHECK(report.iterations() <= 3);
+  CHECK(test::different_bits(test::to_host(wide.y), expected) == 0);
+
+  // Patience all the same where passes still gain.
+  auto narrow = random_problem<float>(test::CellKind::gru, 16, 1, 20'000, 1, 3);
+  const std::vector<float> narrow_expected = narrow.sequential();
+  report = narrow.solve(options);
+  CHECK(report.status == SolveStatus::converged);
+  CHECK_FALSE(report.stalled);
+  CHECK(test::different_bits(test::to_host(narrow.y), narrow_expected) == 0);
 }
 
 TEST_CASE("solve: a long memory is not mistaken for convergence") {
@@ -307,6 +340,7 @@ TEST_CASE("solve: one chaotic sequence does not hold back the others") {
   System<test::LogisticMap> together{{}, 2048, 2, {0.3, 0.0}, {}, {4.0}};
   SolveOptions options;
   options.segments = 32;
+  options.stop_when_stalled = false;
   const SolveReport report = together.solve(options);
   CHECK(report.converged());
   // The sequence at rest is done after the pass that meets its stored trajectory.
@@ -328,6 +362,7 @@ TEST_CASE("solve: numbers that are not finite are the loop's own, and the first 
       options.segments = segments;
       options.sensitivity = sensitivity;
       options.max_iterations = 400;
+      options.stop_when_stalled = false;
       const SolveReport report = system.solve(options);
       CHECK(report.converged());
       REQUIRE(report.first_non_finite.has_value());

@@ -49,6 +49,7 @@ struct SolveOptions {
   std::int64_t steps_per_segment = 0;  ///< S; 0: from N; give one of the two at most
   int max_iterations = 32;             ///< propagate passes before `at_limit` applies; >= 1
   AtLimit at_limit = AtLimit::complete_sequentially;
+  bool stop_when_stalled = true;  ///< exact merges: complete sequentially as soon as further passes would cost more
   bool verify = false;        ///< one more sweep measures max |y_t - f(y_{t-1}, x_t)|
   bool measure_time = false;  ///< seconds per phase; fences the caller's instance between phases
 };

@@ -15,7 +15,7 @@ namespace elaphos {
 /// \brief How a solve ended.
 enum class SolveStatus {
   converged,               ///< every bit is the sequential loop's, or (tolerance merge) all tests are met
-  completed_sequentially,  ///< the iteration limit came first; the rest was run step by step and is exact
+  completed_sequentially,  ///< passes stopped paying, or their limit came; the rest was run step by step and is exact
   iteration_limit          ///< the limit came first and the last iterate was asked for: see `max_residual`
 };
 
@@ -48,6 +48,7 @@ struct SolveReport {
   std::vector<PassReport> passes{};       ///< one entry a propagate pass
   std::int64_t steps = 0;                 ///< T, the sequential loop's critical path
   std::int64_t total_steps = 0;           ///< T * B
+  bool stalled = false;                   ///< completed sequentially because passes stopped paying, before the limit
   std::int64_t completion_steps = 0;      ///< steps of the sequential completion, all sequences together
   std::int64_t longest_completion = 0;    ///< its longest run
   double max_residual = 0;                ///< largest jump at a node or a merge; 0: y is a trajectory, bit for bit

@@ -47,7 +47,7 @@ struct TraitsOf<BoundRecurrence<R, ParameterView>> {
 
   template <class ExecutionSpace>
   static auto propagator(const ExecutionSpace&, const Bound& bound, Workspace<ExecutionSpace>&) {
-    check_view_type<ExecutionSpace, scalar_type, 1, ParameterView>();
+    static_assert(ViewCheck<ExecutionSpace, scalar_type, 1, ParameterView>::passed);
     if (bound.parameters.extent(0) < static_cast<std::size_t>(R::parameter_size)) {
       throw InvalidArgument("parameters", std::to_string(bound.parameters.extent(0)) + " numbers",
                             "at least parameter_size = " + std::to_string(R::parameter_size));
@@ -94,9 +94,9 @@ SolveReport solve(const ExecutionSpace& exec, const R& recurrence, const Initial
   using Scalar = typename Traits::scalar_type;
   static_assert(Kokkos::is_execution_space<ExecutionSpace>::value,
                 "Elaphos: the first argument of solve is an execution space instance");
-  impl::check_view_type<ExecutionSpace, Scalar, 2, InitialView>();
-  impl::check_view_type<ExecutionSpace, Scalar, 3, InputView>();
-  impl::check_view_type<ExecutionSpace, Scalar, 3, OutputView>();
+  static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 2, InitialView>::passed);
+  static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 3, InputView>::passed);
+  static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 3, OutputView>::passed);
   static_assert(!std::is_const_v<typename OutputView::value_type>, "Elaphos: y is written: its View must not be const");
 
   impl::check_options(options);

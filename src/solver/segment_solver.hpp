@@ -11,6 +11,7 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace elaphos::impl {
@@ -27,6 +28,7 @@ class SegmentSolver {
     m_report.steps = problem.steps;
     m_report.total_steps = problem.steps * problem.batch;
     m_count = plan.segments * problem.batch;
+    m_workers = propagator.parallel_workers(exec);
     const std::size_t segments = static_cast<std::size_t>(m_count);
     const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
     const Tolerance tolerance = options.tolerance.value_or(Tolerance::default_for<Scalar>());
@@ -124,7 +126,8 @@ class SegmentSolver {
       m_report.error_estimate = tally.correction;
       return;
     }
-    if (m_report.iterations() >= m_options.max_iterations) {
+    m_report.stalled = stalled(tally);
+    if (m_report.stalled || m_report.iterations() >= m_options.max_iterations) {
       m_finished = true;
       m_report.max_residual = tally.residual;
       m_report.error_estimate = tally.correction;
@@ -144,6 +147,28 @@ class SegmentSolver {
   }
 
   bool finished() const { return m_finished; }
+
+  // Exact merges only. Wide states can go on flickering in their last bits for ever (rounding then revives as many
+  // differences as contraction kills), and chaotic ones never meet. Either way only the frontier moves, and the passes
+  // that are left at this pace are dearer than the loop.
+  bool stalled(const Tally& tally) const {
+    const std::size_t passes = m_report.passes.size();
+    if (!m_options.stop_when_stalled || m_options.at_limit != AtLimit::complete_sequentially ||
+        m_report.plan.merge != Merge::exact || passes < 2) {
+      return false;
+    }
+    const bool last_bits = tally.scaled <= 1;
+    const bool shrinking = tally.correction < 0.5 * m_report.passes[passes - 2].max_correction;
+    if (!last_bits && shrinking) return false;
+    const double active = static_cast<double>(tally.active);
+    const double settled = static_cast<double>(m_report.passes.back().active_segments) - active;
+    const double passes_left = settled > 0 ? active / settled : std::numeric_limits<double>::infinity();
+    const double batch = static_cast<double>(m_nodes.segments.problem.batch);
+    const double workers = static_cast<double>(m_workers);
+    // On average half of the active segments are run in each of these passes, by all workers.
+    return passes_left > m_options.max_iterations - m_report.iterations() ||
+           passes_left / 2 > workers / std::min(batch, workers);
+  }
 
   // The sequential loop from each sequence's frontier: after it the answer is exact.
   void complete() {
@@ -208,6 +233,7 @@ class SegmentSolver {
   NodeArguments<Scalar> m_nodes{};
   Tally* m_tally = nullptr;
   std::int64_t m_count = 0;
+  std::int64_t m_workers = 1;
   bool m_finished = false;
   SolveReport m_report{};
 };
