@@ -17,7 +17,7 @@ contained() {
   local unshare=(unshare --mount --pid --fork --kill-child --mount-proc)
   ((EUID == 0)) || unshare+=(--map-root-user --map-auto)
   # In the background, since a shell that waits for a foreground command answers no signal.
-  setpriv --pdeathsig KILL "${unshare[@]}" "$@" &
+  setpriv --pdeathsig KILL "${unshare[@]}" "$@" <&0 &
   contained_pid=$!
   local status=0
   wait "$contained_pid" || status=$?
