@@ -29,6 +29,14 @@ inline std::int64_t node_tiles(std::int64_t segments) {
   return (segments + node_tile(segments) - 1) / node_tile(segments);
 }
 
+/// One past the last map of tile k; there are N - 1 maps, from each node but the last to the next one.
+template <class Scalar>
+KOKKOS_INLINE_FUNCTION std::int64_t end_of_tile(const NodeArguments<Scalar>& nodes, std::int64_t tile,
+                                                std::int64_t k) {
+  const std::int64_t end = (k + 1) * tile, maps = nodes.segments.segments - 1;
+  return end < maps ? end : maps;
+}
+
 /// Diagonal sensitivities: every (b, i) is a scalar recurrence of its own; neighbouring lanes take neighbouring i.
 /// Per node and channel 3 words in, 1 out, 1 multiply-add, twice.
 template <class Scalar>
@@ -57,16 +65,11 @@ struct DiagonalNodeScan {
   KOKKOS_FUNCTION Scalar mismatch(std::int64_t n, std::int64_t c) const {
     return nodes.mismatch(n, c / nodes.state_size(), static_cast<int>(c % nodes.state_size()));
   }
-  KOKKOS_FUNCTION std::int64_t end_of_tile(std::int64_t k) const {
-    const std::int64_t end = (k + 1) * tile;
-    const std::int64_t maps = nodes.segments.segments - 1;
-    return end < maps ? end : maps;
-  }
 
   KOKKOS_FUNCTION void operator()(TileTotals, std::int64_t index) const {
     const std::int64_t k = index / channels(), c = index % channels();
     Scalar a = 1, b = 0;
-    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+    for (std::int64_t n = k * tile; n < end_of_tile(nodes, tile, k); ++n) {
       const Scalar m = sensitivity(n, c);
       a = zero_safe_product(m, a);
       b = zero_safe_product(m, b) + mismatch(n, c);
@@ -87,7 +90,7 @@ struct DiagonalNodeScan {
   KOKKOS_FUNCTION void operator()(Apply, std::int64_t index) const {
     const std::int64_t k = index / channels(), c = index % channels();
     Scalar delta = tiles == 1 ? Scalar(0) : *offset(k, c);
-    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+    for (std::int64_t n = k * tile; n < end_of_tile(nodes, tile, k); ++n) {
       const Scalar carried = zero_safe_product(sensitivity(n, c), delta);
       nodes.corrections[(n + 1) * channels() + c] = carried;
       delta = carried + mismatch(n, c);
@@ -114,11 +117,6 @@ struct DenseNodeScan {
   KOKKOS_FUNCTION Scalar* map(std::int64_t k, std::int64_t b, int half) const {
     return nodes.scan_totals + ((k * nodes.batch() + b) * 2 + half) * map_size();
   }
-  KOKKOS_FUNCTION std::int64_t end_of_tile(std::int64_t k) const {
-    const std::int64_t end = (k + 1) * tile;
-    const std::int64_t maps = nodes.segments.segments - 1;
-    return end < maps ? end : maps;
-  }
   KOKKOS_FUNCTION Scalar sensitivity(std::int64_t n, std::int64_t b, int i, int j) const {
     if (n <= nodes.frontier[b]) return Scalar(0);
     const int D = nodes.state_size();
@@ -128,7 +126,7 @@ struct DenseNodeScan {
   KOKKOS_FUNCTION void operator()(TileTotals, const Member& member) const {
     const std::int64_t k = member.league_rank() / nodes.batch(), b = member.league_rank() % nodes.batch();
     const int D = nodes.state_size(), columns = D + 1;
-    if (end_of_tile(k) <= nodes.frontier[b]) {
+    if (end_of_tile(nodes, tile, k) <= nodes.frontier[b]) {
       // All of it is exact: the map to zero, without the D^3 work.
       Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D * columns), [&](int e) { map(k, b, 0)[e] = Scalar(0); });
       return;
@@ -138,7 +136,7 @@ struct DenseNodeScan {
       map(k, b, half)[e] = e / columns == e % columns ? Scalar(1) : Scalar(0);
     });
     member.team_barrier();
-    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+    for (std::int64_t n = k * tile; n < end_of_tile(nodes, tile, k); ++n) {
       const Scalar* before = map(k, b, half);
       Scalar* after = map(k, b, 1 - half);
       // Rows over threads, columns over vector lanes: the innermost loop is contiguous on hosts and devices alike.
@@ -194,7 +192,7 @@ struct DenseNodeScan {
                          [&](int i) { delta[i] = tiles == 1 ? Scalar(0) : entry(k, b, i); });
     member.team_barrier();
     int half = 0;
-    for (std::int64_t n = k * tile; n < end_of_tile(k); ++n) {
+    for (std::int64_t n = k * tile; n < end_of_tile(nodes, tile, k); ++n) {
       const Scalar* before = delta + half * D;
       Scalar* after = delta + (1 - half) * D;
       Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) {

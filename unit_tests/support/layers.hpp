@@ -129,6 +129,16 @@ struct LayerProblem {
   }
 };
 
+/// A layer of random weights over random data.
+template <class Scalar>
+LayerProblem<Scalar> random_problem(CellKind kind, int D, int I, std::int64_t T, std::int64_t B,
+                                          std::uint64_t seed, double gain = 1) {
+  std::mt19937_64 generator(seed);
+  const Layer layer = random_layer(kind, D, I, generator, gain);
+  const auto y0 = uniform(generator, static_cast<std::size_t>(B * D), 1);
+  return {layer, T, B, y0, normal(generator, static_cast<std::size_t>(T * B * I))};
+}
+
 }  // namespace test
 
 #endif

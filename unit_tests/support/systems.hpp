@@ -151,6 +151,42 @@ std::vector<typename R::scalar_type> host_loop(const R& recurrence, std::int64_t
   return y;
 }
 
+/// A recurrence in double with its data on the host.
+template <class R>
+struct System {
+  R recurrence;
+  std::int64_t T;
+  std::int64_t B;
+  std::vector<double> y0;
+  std::vector<double> x;
+  std::vector<double> p;
+  std::vector<double> y = {};
+
+  elaphos::SolveReport solve(const elaphos::SolveOptions& options) {
+    const auto y0_device = to_device<elaphos::StateView<double, Memory>>(y0, B, R::state_size);
+    const auto x_device = to_device<elaphos::SequenceView<double, Memory>>(x, T, B, R::input_size);
+    const auto y_device = to_device<elaphos::SequenceView<double, Memory>>(
+        std::vector<double>(static_cast<std::size_t>(T * B * R::state_size), NAN), T, B, R::state_size);
+    elaphos::SolveReport report;
+    if constexpr (elaphos::parameter_size_of<R>() > 0) {
+      const auto p_device = to_device<elaphos::VectorView<double, Memory>>(p, p.size());
+      report = elaphos::solve(Exec(), elaphos::bind_parameters(recurrence, p_device), y0_device, x_device, y_device,
+                              options);
+    } else {
+      report = elaphos::solve(Exec(), recurrence, y0_device, x_device, y_device, options);
+    }
+    y = to_host(y_device);
+    return report;
+  }
+
+  std::vector<double> sequential() {
+    elaphos::SolveOptions options;
+    options.segments = 1;
+    solve(options);
+    return y;
+  }
+};
+
 }  // namespace test
 
 #endif
