@@ -26,7 +26,8 @@ std::int64_t automatic_segments(const PlanRequest& request) {
   const bool device = request.parallel_workers >= many_workers;
   if (request.batch >= request.parallel_workers) return 1;
   const std::int64_t wanted = request.parallel_workers * (device ? 1 : segments_per_thread);
-  return std::clamp<std::int64_t>(divide_up(wanted, request.batch), 1, request.steps / shortest_segment);
+  const std::int64_t most = std::max<std::int64_t>(request.steps / shortest_segment, 1);
+  return std::min(divide_up(wanted, request.batch), most);
 }
 
 // Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's end. A

@@ -70,3 +70,18 @@ TEST_CASE("plan: what the caller fixes is kept") {
   options.steps_per_segment = 1000;
   CHECK(plan_for(100, 1, 8, options).segments == 1);
 }
+
+TEST_CASE("plan: the segments cover the steps, whatever the sizes") {
+  for (std::int64_t steps = 1; steps <= 3000; steps += steps < 600 ? 1 : 37) {
+    for (const std::int64_t batch : {1, 2, 50, 5000}) {
+      for (const std::int64_t workers : {1, 2, 3, 64, 4000}) {
+        const Plan plan = plan_for(steps, batch, workers);
+        CAPTURE(steps, batch, workers, plan.segments, plan.steps_per_segment);
+        CHECK(plan.segments >= 1);
+        CHECK(plan.steps_per_segment >= 1);
+        CHECK(plan.segments * plan.steps_per_segment >= steps);
+        CHECK((plan.segments - 1) * plan.steps_per_segment < steps);
+      }
+    }
+  }
+}
