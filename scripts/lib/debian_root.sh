@@ -31,16 +31,21 @@ debian_root_path() {
   echo "$cache/roots/$lane-$key"
 }
 
-install_mmdebstrap() {
-  command -v mmdebstrap >/dev/null && return
+# What it takes to make a root and to enter it; the smallest systems lack mount, too.
+install_root_tools() {
+  local missing=() package
+  for package in mmdebstrap mount; do
+    command -v "$package" >/dev/null || missing+=("$package")
+  done
+  ((${#missing[@]} > 0)) || return 0
   command -v apt-get >/dev/null ||
     die "this is not a Debian system (no apt-get): install Kokkos, fmt, Catch2 and CLI11 by other means, see README.md"
-  ((EUID == 0)) || die "the package mmdebstrap is not installed: run quickstart as root, or have it installed"
-  say "installing Debian's package mmdebstrap"
+  ((EUID == 0)) || die "not installed: ${missing[*]}: run quickstart as root, or have it installed"
+  say "installing from Debian: ${missing[*]}"
   # A foreign package source that is out of order must not matter, so only the installation counts.
   DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 || true
-  DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends mmdebstrap >>"$log" 2>&1 ||
-    die "apt-get could not install mmdebstrap, see $log"
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 ||
+    die "apt-get could not install ${missing[*]}, see $log"
 }
 
 # The mirror that this machine uses itself.
@@ -89,7 +94,7 @@ remove_superseded_roots() {
 
 make_debian_root() {
   local lane=$1 root=$2 mirror partial option options=()
-  install_mmdebstrap
+  install_root_tools
   mirror=$(debian_mirror)
   [[ -n $mirror ]] || die "no Debian mirror in this machine's apt sources (or no package lists yet: apt-get update)"
   local free
