@@ -59,7 +59,7 @@ class SegmentSolver {
 
   SolveReport run() {
     for_each_segment("Elaphos::start", StartFromInitialState<Scalar>{m_nodes});
-    while (!finished()) propagate_and_correct();
+    while (!m_finished) propagate_and_correct();
     if (m_report.status == SolveStatus::completed_sequentially) complete();
     find_non_finite();
     if (m_options.verify) verify();
@@ -118,19 +118,17 @@ class SegmentSolver {
 
   // Decides how the solve goes on after a pass.
   void judge(const Tally& tally) {
+    m_report.max_residual = tally.residual;
+    m_report.error_estimate = tally.correction;
     const bool within_tolerance = m_report.plan.merge == Merge::tolerance && tally.scaled <= 1 &&
                                   m_nodes.segments.sensitivity != Sensitivity::none;
     if (tally.active == 0 || within_tolerance) {
       m_finished = true;
-      m_report.max_residual = tally.residual;
-      m_report.error_estimate = tally.correction;
       return;
     }
     m_report.stalled = stalled(tally);
     if (m_report.stalled || m_report.iterations() >= m_options.max_iterations) {
       m_finished = true;
-      m_report.max_residual = tally.residual;
-      m_report.error_estimate = tally.correction;
       m_report.status = m_options.at_limit == AtLimit::complete_sequentially ? SolveStatus::completed_sequentially
                                                                               : SolveStatus::iteration_limit;
       return;
@@ -138,15 +136,13 @@ class SegmentSolver {
     // Without sensitivities the corrections say nothing about errors that build up from segment to segment, so the
     // tolerance cannot be judged; once segments stop merging, it takes sensitivities to go on.
     if (m_report.plan.merge == Merge::tolerance && m_nodes.segments.sensitivity == Sensitivity::none &&
-        m_report.iterations() > 1 && tally.reached_end > 0 && m_propagator.has_jacobian()) {
+        m_report.iterations() > 1 && tally.reached_end > 0) {
       carry(Sensitivity::diagonal);
       m_report.plan.sensitivity = Sensitivity::diagonal;
       m_nodes.segments.active_count = m_count;
       for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
     }
   }
-
-  bool finished() const { return m_finished; }
 
   // Exact merges only. Wide states can go on flickering in their last bits for ever (rounding then revives as many
   // differences as contraction kills), and chaotic ones never meet. Either way only the frontier moves, and the passes
