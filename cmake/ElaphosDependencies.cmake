@@ -30,6 +30,10 @@ elaphos_pin(
   CLI11 https://github.com/CLIUtils/CLI11/archive/v2.6.0.tar.gz
   8c11bc049090a66cb71c3e90350cddaa792b2a45e0a7841799900b95ca38b101
 )
+elaphos_pin(
+  BENCHMARK https://github.com/google/benchmark/archive/refs/tags/v1.9.4.tar.gz
+  b334658edd35efcf06a99d9be21e4e93e092bd5f95074c1673d5c8705d95c104
+)
 
 # Not left to FetchContent, which tries a server that does not answer for minutes.
 function(elaphos_download name result)
@@ -130,6 +134,12 @@ if(ELAPHOS_ENABLE_TESTS)
   if(Catch2_SOURCE_DIR)
     list(APPEND CMAKE_MODULE_PATH "${Catch2_SOURCE_DIR}/extras")
   endif()
+endif()
+if(ELAPHOS_ENABLE_PERF_TESTS)
+  set(BENCHMARK_ENABLE_TESTING OFF)
+  set(BENCHMARK_ENABLE_INSTALL OFF)
+  set(BENCHMARK_ENABLE_WERROR OFF)
+  elaphos_dependency(benchmark 1.8 benchmark::benchmark)
 endif()
 if(ELAPHOS_ENABLE_EXAMPLES)
   elaphos_dependency(CLI11 2 CLI11::CLI11)

@@ -6,9 +6,11 @@
 namespace {
 
 // Two threads unless the user says otherwise: enough to show a race, and the same on every machine.
-Kokkos::InitializationSettings default_settings() {
+Kokkos::InitializationSettings settings_for(int threads) {
   Kokkos::InitializationSettings settings;
-  if (std::getenv("OMP_NUM_THREADS") == nullptr && std::getenv("KOKKOS_NUM_THREADS") == nullptr) {
+  if (threads > 0) {
+    settings.set_num_threads(threads);
+  } else if (std::getenv("OMP_NUM_THREADS") == nullptr && std::getenv("KOKKOS_NUM_THREADS") == nullptr) {
     settings.set_num_threads(2);
   }
   return settings;
@@ -18,6 +20,8 @@ Kokkos::InitializationSettings default_settings() {
 
 int main(int argc, char* argv[]) {
   Catch::Session session;
+  int threads = 0;
+  session.cli(session.cli() | Catch::Clara::Opt(threads, "count")["--threads"]("threads of a host backend"));
   // Before Kokkos starts: ctest lists the tests, and help is printed, on machines without the device too.
   if (int const error = session.applyCommandLine(argc, argv); error != 0) return error;
   auto const& config = session.configData();
@@ -27,6 +31,6 @@ int main(int argc, char* argv[]) {
 
   // What OpenMP does anyway; said explicitly it keeps Kokkos from warning about it in every test's output.
   setenv("OMP_PROC_BIND", "false", 0);
-  Kokkos::ScopeGuard const kokkos(default_settings());
+  Kokkos::ScopeGuard const kokkos(settings_for(threads));
   return session.run();
 }

@@ -6,11 +6,14 @@
 # shellcheck disable=SC2154
 
 debian_packages() {
-  local packages=(mount g++ cmake ninja-build catch2 libfmt-dev libcli11-dev ca-certificates)
+  local packages=(mount g++ cmake ninja-build catch2 libfmt-dev libcli11-dev libbenchmark-dev ca-certificates)
   case $1 in
     newest) packages+=(libkokkos-dev) ;;
     oldest) packages+=(libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libblas-dev liblapack-dev) ;;
   esac
+  local more
+  read -ra more <<<"${ELAPHOS_DEBIAN_PACKAGES:-}"
+  packages+=("${more[@]}")
   local IFS=,
   echo "${packages[*]}"
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Where the dependencies come from. Each way sets build (the build tree), log and, if the work is done in a Debian root,
-# root. Needs debian_root.sh, and the variables source, cache, lane, preset and data_files.
+# root. Needs debian_root.sh, and the variables source, cache, lane, preset, data_files and
+# configure_options.
 # shellcheck disable=SC2154
 
 # What inside() shows of the outer system, as arguments of enter_root.sh.
@@ -76,11 +77,12 @@ use_build_tree() {
 configure() {
   local commit
   commit=$(git -C "$source" describe --always --dirty --abbrev=12 '--exclude=*' 2>/dev/null || true)
-  inside cmake --preset "$preset" -S "$source" -B "$build" -D "ELAPHOS_GIT_COMMIT=$commit" "$@" >"$log" 2>&1
+  inside cmake --preset "$preset" -S "$source" -B "$build" -D "ELAPHOS_GIT_COMMIT=$commit" "${configure_options[@]}" \
+    "$@" >"$log" 2>&1
 }
 
 # "Kokkos 5.2.2, fmt 11.1.1", or what CMake said was missing.
-found() { sed -nE 's/^-- ((Kokkos|fmt|Catch2|CLI11)[^:]*): (installed|downloaded).*/\1/p' "$log" | paste -sd, | sed 's/,/, /g'; }
+found() { sed -nE 's/^-- ((Kokkos|fmt|Catch2|CLI11|benchmark)[^:]*): (installed|downloaded).*/\1/p' "$log" | paste -sd, | sed 's/,/, /g'; }
 missing() {
   local reason
   reason=$(grep -oE '^  [A-Za-z0-9]+ [0-9.<]+ is not installed|^  [A-Za-z0-9]+: could not download' "$log" | head -n 1)

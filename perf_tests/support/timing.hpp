@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_PERF_TESTS_SUPPORT_TIMING_HPP
+#define ELAPHOS_PERF_TESTS_SUPPORT_TIMING_HPP
+
+#include <Kokkos_Core.hpp>
+
+namespace perf {
+
+using Exec = Kokkos::DefaultExecutionSpace;
+using Memory = Exec::memory_space;
+
+/// Seconds that `work` takes on `exec`, with a fence on either side.
+template <class Work>
+double seconds_of(const Exec& exec, const Work& work) {
+  exec.fence("perf::before");
+  const Kokkos::Timer timer;
+  work();
+  exec.fence("perf::after");
+  return timer.seconds();
+}
+
+}  // namespace perf
+
+#endif
