@@ -34,8 +34,8 @@ echo "results: $kept"
 
 # The script lies beside the performance tests in the source tree.
 source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
-compare=$source/perf_tests/compare
-[[ -x $compare ]] || compare=$source/compare
+compare=$source/perf_tests/compare_results
+[[ -x $compare ]] || compare=$source/compare_results
 if [[ -n $earlier ]]; then
   "$compare" "$earlier" "$kept" --threshold 0.1
 fi

@@ -189,40 +189,41 @@ struct GatedHostKernel {
     WorstStretch<Scalar> stretch[Carried == Sensitivity::diagonal ? Width : 1];
 
     Tangent() {
-      if constexpr (Carried == Sensitivity::none) return;
-      for (int i = 0; i < entries; ++i) {
-        value[i] = (Carried == Sensitivity::diagonal || i % (Width + 1) == 0) ? Scalar(1) : Scalar(0);
+      if constexpr (Carried != Sensitivity::none) {
+        for (int i = 0; i < entries; ++i) {
+          value[i] = (Carried == Sensitivity::diagonal || i % (Width + 1) == 0) ? Scalar(1) : Scalar(0);
+        }
       }
     }
 
     // Growth is only asked for where merges within tolerance are possible.
-    void advance(const PackedWeights<Scalar>& weights, const Partials& partials, bool growth_wanted) {
+    void advance(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
       if constexpr (Carried == Sensitivity::diagonal) {
-        multiply_diagonal(weights, partials, growth_wanted);
+        multiply_diagonal(packed, partials, growth_wanted);
       } else if constexpr (Carried == Sensitivity::dense) {
-        multiply_dense(weights, partials, growth_wanted);
+        multiply_dense(packed, partials, growth_wanted);
       }
     }
 
-    void multiply_diagonal(const PackedWeights<Scalar>& weights, const Partials& partials, bool growth_wanted) {
+    void multiply_diagonal(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
       alignas(64) Scalar entry[Width];
       for (int j = 0; j < Width; ++j) {
         entry[j] = partials.direct[j];
         for_each_gate([&](auto g) {
-          entry[j] += partials.by_gate[g][j] * weights.hidden_diagonal[g * Width + j];
+          entry[j] += partials.by_gate[g][j] * packed.hidden_diagonal[g * Width + j];
         });
         value[j] *= entry[j];
       }
       if (!growth_wanted) return;
-      for (int j = 0; j < weights.hidden_size; ++j) stretch[j].add(Kokkos::abs(entry[j]));
+      for (int j = 0; j < packed.hidden_size; ++j) stretch[j].add(Kokkos::abs(entry[j]));
     }
 
     // product(j, :) = sum over k of J(j, k) value(k, :), with J's column k made on the way.
-    void multiply_dense(const PackedWeights<Scalar>& weights, const Partials& partials, bool growth_wanted) {
-      const int D = weights.hidden_size;
+    void multiply_dense(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
+      const int D = packed.hidden_size;
       for (int i = 0; i < entries; ++i) product[i] = Scalar(0);
       for (int k = 0; k < D; ++k) {
-        const Scalar* weight = weights.hidden_weights + std::int64_t(k) * row;
+        const Scalar* weight = packed.hidden_weights + std::int64_t(k) * row;
         alignas(64) Scalar column[Width];
         for (int j = 0; j < Width; ++j) {
           Scalar entry = j == k ? partials.direct[j] : Scalar(0);

@@ -94,11 +94,11 @@ struct GatedTeamKernel {
     }
 
     KOKKOS_FUNCTION void run() {
-      const SegmentArguments<Scalar>& arguments = kernel.arguments;
-      const SegmentRange range = segment_range(arguments, member.league_rank());
+      const SegmentArguments<Scalar>& segments = kernel.arguments;
+      const SegmentRange range = segment_range(segments, member.league_rank());
       // A copy: the record is written by one lane while others may still read theirs.
-      const SegmentRecord<Scalar> before = arguments.records[range.flat];
-      if (arguments.pass == Pass::verify) {
+      const SegmentRecord<Scalar> before = segments.records[range.flat];
+      if (segments.pass == Pass::verify) {
         verify(range);
       } else {
         advance(range, before);
@@ -125,14 +125,14 @@ struct GatedTeamKernel {
     }
 
     KOKKOS_FUNCTION void advance(const SegmentRange& range, const SegmentRecord<Scalar>& before) {
-      const SegmentArguments<Scalar>& arguments = kernel.arguments;
-      const Problem<Scalar>& problem = arguments.problem;
+      const SegmentArguments<Scalar>& segments = kernel.arguments;
+      const Problem<Scalar>& problem = segments.problem;
       const int D = kernel.weights.hidden_size;
-      const bool propagating = arguments.pass == Pass::propagate;
-      MergeTest<Scalar> test(before, arguments.merge);
+      const bool propagating = segments.pass == Pass::propagate;
+      MergeTest<Scalar> test(before, segments.merge);
       const bool may_merge = propagating && test.possible();
 
-      Scalar h = real ? arguments.nodes[range.flat * D + unit] : Scalar(0);
+      Scalar h = real ? segments.nodes[range.flat * D + unit] : Scalar(0);
       shared[Layout::state + unit] = h;
       member.team_barrier();
 
@@ -234,13 +234,13 @@ struct GatedTeamKernel {
 
     KOKKOS_FUNCTION void finish(const SegmentRange& range, std::int64_t steps_run, bool merged,
                                 const MergeTest<Scalar>& test) {
-      const SegmentArguments<Scalar>& arguments = kernel.arguments;
+      const SegmentArguments<Scalar>& segments = kernel.arguments;
       Scalar worst = infinite<Scalar>();
       if constexpr (Carried != Sensitivity::none) {
-        if (arguments.pass == Pass::propagate && !merged) worst = store_sensitivity(range.flat);
+        if (segments.pass == Pass::propagate && !merged) worst = store_sensitivity(range.flat);
       }
       if (unit == 0) {
-        record_run(arguments.records[range.flat], steps_run, merged, merged ? test.jump() : Scalar(0), worst);
+        record_run(segments.records[range.flat], steps_run, merged, merged ? test.jump() : Scalar(0), worst);
       }
     }
 
