@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -129,11 +130,31 @@ TEST_CASE("tools: all work is on the caller's instance, and nothing else is wait
     CAPTURE(record.kernels[i]);
     CHECK(record.kernel_devices[i] == own);
   }
-  for (std::size_t i = 0; i < record.fences.size(); ++i) {
-    CAPTURE(record.fences[i]);
-    // Freeing and allocating device memory waits for the device, which is Kokkos' doing and ends with the first solve.
-    if (record.fences[i].rfind("Elaphos::", 0) == 0) CHECK(record.fence_devices[i] == own);
+  // Allocating device memory waits for the device, which is Kokkos' doing and ends with the first solve.
+  const Seen warm = watch([&] { everything.solve_all(exec, workspace); });
+  CHECK(warm.fences.size() > 10);
+  for (std::size_t i = 0; i < warm.fences.size(); ++i) {
+    CAPTURE(warm.fences[i]);
+    // Watching makes Kokkos wait for everything before it calls back.
+    if (warm.fences[i].rfind("Kokkos::Tools::", 0) != 0) CHECK(warm.fence_devices[i] == own);
   }
+}
+
+TEST_CASE("tools: only measure_time waits between the phases") {
+  const Everything everything;
+  const auto waits = [&](bool measure_time) {
+    elaphos::Workspace<Exec> workspace;
+    elaphos::SolveOptions options;
+    options.segments = 10;
+    options.measure_time = measure_time;
+    const Seen record = watch([&] {
+      elaphos::solve(Exec(), everything.gru, everything.layer.y0, everything.layer.x, everything.layer.y, options,
+                     workspace);
+    });
+    return std::count(record.fences.begin(), record.fences.end(), "Elaphos::measure_time");
+  };
+  CHECK(waits(false) == 0);
+  CHECK(waits(true) >= 3);
 }
 
 TEST_CASE("tools: a second solve with the same workspace allocates nothing") {
