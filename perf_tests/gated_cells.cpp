@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Recurrent layers at PyTorch's initialisation over normal inputs (I = D), cold start.
+// Recurrent layers at PyTorch's initialisation over random inputs (I = D), cold start.
 #include "support/solve_row.hpp"
 
 #include <string>
@@ -19,12 +19,11 @@ struct Size {
 
 template <class Cell, class Gates, class Scalar>
 SolveProblem<Cell> make_layer(const Size& size, const Session& session) {
-  std::mt19937_64 generator(1);
   const std::int64_t T = session.steps(size.T);
   const int D = size.D, I = size.D;
-  const Cell cell(default_weights<Scalar>(Gates::count, D, I, generator));
+  const Cell cell(default_weights<Scalar>(Gates::count, D, I));
   const elaphos::StateView<Scalar, Memory> y0("perf::y0", static_cast<std::size_t>(size.B), static_cast<std::size_t>(D));
-  return {cell, y0, normal_inputs<Scalar>(T, size.B, I, generator), T, size.B, D,
+  return {cell, y0, random_inputs<Scalar>(T, size.B, I), T, size.B, D,
           gated_sweep<Scalar>(Gates::count, D, I, T, size.B)};
 }
 

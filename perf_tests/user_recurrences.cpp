@@ -46,10 +46,9 @@ void add_recurrence(Session& session, const std::string& name, std::int64_t B, s
                     const elaphos::SolveOptions& options) {
   using Scalar = typename R::scalar_type;
   const auto make = [B, T](const Session& of) -> SolveProblem<R> {
-    std::mt19937_64 generator(1);
     const std::int64_t steps = of.steps(T);
     const elaphos::StateView<Scalar, Memory> y0("perf::y0", static_cast<std::size_t>(B), std::size_t(R::state_size));
-    return {R{}, y0, normal_inputs<Scalar>(steps, B, R::input_size, generator), steps, B, R::state_size,
+    return {R{}, y0, random_inputs<Scalar>(steps, B, R::input_size), steps, B, R::state_size,
             plain_sweep<Scalar>(R::multiply_adds, R::state_size, R::input_size, steps, B)};
   };
   add_solve_row(session, name + "/B:" + std::to_string(B) + "/T:" + std::to_string(T), options, make);

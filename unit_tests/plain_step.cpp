@@ -16,7 +16,8 @@ using elaphos::Sensitivity;
 using test::Exec;
 using test::Memory;
 
-/// A step full of products that feed sums, and a Jacobian that shares them all.
+/// A step full of products that feed sums, and a Jacobian that needs some of those products by themselves: y0 y1 / y0
+/// stands for y1. A compiler that sees both at once fuses other products than one that sees the step alone.
 template <class Scalar>
 struct Fusible {
   using scalar_type = Scalar;
@@ -30,10 +31,11 @@ struct Fusible {
   }
   KOKKOS_FUNCTION void jacobian(elaphos::StepContext, auto y, auto x, auto, auto J) const {
     const Scalar a = y[0] * y[1] + x[0] * y[2], b = y[1] * y[2] - x[0] * y[0], c = y[2] * y[0] + a * b;
-    const Scalar da[3] = {y[1], y[0], x[0]}, db[3] = {-x[0], y[2], y[1]};
+    const Scalar by_a = y[0] * y[1], by_b = y[1] * y[2], by_c = a * b;
+    const Scalar da[3] = {by_a / y[0], by_a / y[1], x[0]}, db[3] = {-x[0], by_b / y[1], by_b / y[2]};
     const Scalar size = 1 + a * a + b * b + c * c;
     for (int j = 0; j < 3; ++j) {
-      const Scalar dc = (j == 2 ? y[0] : Scalar(0)) + (j == 0 ? y[2] : Scalar(0)) + da[j] * b + a * db[j];
+      const Scalar dc = (j == 2 ? y[0] : Scalar(0)) + (j == 0 ? y[2] : Scalar(0)) + by_c / a * da[j] + a * db[j];
       const Scalar dsize = 2 * (a * da[j] + b * db[j] + c * dc);
       J(0, j) = (da[j] + (j == 0 ? Scalar(0.3) * x[0] : Scalar(0))) / size -
                 (a + Scalar(0.3) * y[0] * x[0]) / size * dsize / size;

@@ -143,35 +143,43 @@ TEST_CASE("promises: the same inputs and the same plan give the same bits, also 
 
 namespace {
 
-/// Counts modulo 2^20, which a float holds exactly.
+/// Counts the steps; each sequence starts from its number modulo 1000.
 struct Counter {
   using scalar_type = float;
   static constexpr int state_size = 1, input_size = 0;
-  KOKKOS_FUNCTION void step(elaphos::StepContext, auto y, auto, auto, auto next) const {
-    next[0] = y[0] + 1 == 1048576 ? 0 : y[0] + 1;
-  }
+  KOKKOS_FUNCTION void step(elaphos::StepContext, auto y, auto, auto, auto next) const { next[0] = y[0] + 1; }
+};
+
+struct NumberSequences {
+  float* y0;
+  KOKKOS_FUNCTION void operator()(std::int64_t b) const { y0[b] = static_cast<float>(b % 1000); }
 };
 
 struct CountWrong {
   const float* y;
-  KOKKOS_FUNCTION void operator()(std::int64_t t, std::int64_t& wrong) const {
-    if (y[t] != static_cast<float>((t + 1) % 1048576)) ++wrong;
+  std::int64_t B;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& wrong) const {
+    if (y[i] != static_cast<float>(i % B % 1000 + i / B + 1)) ++wrong;
   }
 };
 
 }  // namespace
 
-TEST_CASE("promises: indices are 64-bit", "[.long]") {
-  constexpr std::int64_t T = (std::int64_t(1) << 31) + 1000;
-  const elaphos::StateView<float, Memory> y0("test::y0", 1, 1);
-  const elaphos::SequenceView<float, Memory> y("test::y", std::size_t(T), 1, 1);
-  SolveOptions options;
-  // The counter never forgets: each segment is right after the one before it.
-  options.segments = 3;
-  options.stop_when_stalled = false;
-  CHECK(elaphos::solve(Exec(), Counter{}, y0, elaphos::SequenceView<float, Memory>(), y, options).converged());
-  std::int64_t wrong = 0;
-  Kokkos::parallel_reduce("test::count_wrong", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(0, T),
-                          CountWrong{y.data()}, wrong);
-  CHECK(wrong == 0);
+// Eight gigabytes.
+TEST_CASE("promises: more than 2^31 numbers", "[.long]") {
+  constexpr std::int64_t T = 2100, B = std::int64_t(1) << 20;
+  using Range = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
+  const elaphos::StateView<float, Memory> y0("test::y0", std::size_t(B), 1);
+  Kokkos::parallel_for("test::number_sequences", Range(0, B), NumberSequences{y0.data()});
+  const elaphos::SequenceView<float, Memory> y("test::y", std::size_t(T), std::size_t(B), 1);
+  for (const std::int64_t segments : {1, 2}) {
+    Kokkos::deep_copy(y, -1.0f);
+    SolveOptions options;
+    options.segments = segments;
+    const auto report = elaphos::solve(Exec(), Counter{}, y0, elaphos::SequenceView<float, Memory>(), y, options);
+    CHECK(report.converged());
+    std::int64_t wrong = 0;
+    Kokkos::parallel_reduce("test::count_wrong", Range(0, T * B), CountWrong{y.data(), B}, wrong);
+    CHECK(wrong == 0);
+  }
 }
