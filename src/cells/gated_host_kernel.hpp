@@ -247,10 +247,13 @@ struct GatedHostKernel {
       return out;
     }
 
+    // The array's bound as well: g++ 13 takes entries past it for uninitialised ones.
+    static int units(int D) { return D < Width ? D : Width; }
+
     Scalar growth(int D) const {
       if constexpr (Carried == Sensitivity::none) return infinite<Scalar>();
       Scalar worst = 0;
-      for (int i = 0; i < (Carried == Sensitivity::diagonal ? D : 1); ++i) {
+      for (int i = 0; i < (Carried == Sensitivity::diagonal ? units(D) : 1); ++i) {
         if (stretch[i].worst() > worst) worst = stretch[i].worst();
       }
       return worst;
@@ -259,10 +262,10 @@ struct GatedHostKernel {
     // A product that is not finite says nothing: the segment then counts as one that forgets.
     void store(Scalar* sensitivities, std::int64_t flat, int D) const {
       if constexpr (Carried == Sensitivity::none) return;
-      const int rows = Carried == Sensitivity::dense ? D : 1;
+      const int rows = Carried == Sensitivity::dense ? units(D) : 1;
       bool finite = true;
       for (int i = 0; i < rows; ++i) {
-        for (int j = 0; j < D; ++j) finite = finite && Kokkos::isfinite(value[i * Width + j]);
+        for (int j = 0; j < units(D); ++j) finite = finite && Kokkos::isfinite(value[i * Width + j]);
       }
       for (int i = 0; i < rows; ++i) {
         for (int j = 0; j < D; ++j) {
