@@ -11,7 +11,7 @@ namespace elaphos {
 
 namespace impl {
 
-/// What the solver keeps between kernels; one buffer each.
+/// What the solvers keep between kernels; one buffer each.
 enum class Buffer : std::size_t {
   nodes,
   records,
@@ -23,6 +23,8 @@ enum class Buffer : std::size_t {
   frontier,
   tallies,
   packed_weights,
+  linear,
+  sequence_starts,
   count
 };
 

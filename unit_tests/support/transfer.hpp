@@ -3,6 +3,7 @@
 #define ELAPHOS_UNIT_TESTS_SUPPORT_TRANSFER_HPP
 
 #include <elaphos/elaphos.hpp>
+#include <elaphos/linear_options.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -33,6 +34,15 @@ template <class View>
 std::vector<typename View::non_const_value_type> to_host(const View& view) {
   auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
   return {host.data(), host.data() + host.size()};
+}
+
+/// A tile that fits in a team's scratch memory, at most `wanted` steps.
+inline int fitting_tile(std::size_t scalar_bytes, int wanted, int blocks, int block_size) {
+  const std::size_t limit = static_cast<std::size_t>(Kokkos::TeamPolicy<Exec>(1, 1).scratch_size_max(0));
+  while (wanted > 1 && elaphos::team_per_tile_scratch_bytes(scalar_bytes, wanted, blocks, block_size) + 16 > limit) {
+    wanted /= 2;
+  }
+  return wanted;
 }
 
 /// Number of entries whose bits differ.

@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_IMPL_CHECK_VIEWS_HPP
 #define ELAPHOS_IMPL_CHECK_VIEWS_HPP
 
+#include <elaphos/impl/array_shape.hpp>
 #include <elaphos/impl/problem.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -32,28 +33,6 @@ struct ViewCheck<ExecutionSpace, Scalar, Rank, View, true> {
                 "Elaphos: the View's numbers must have the recurrence's scalar type");
   static constexpr bool passed = true;
 };
-
-/// Shape of a View that was passed in, for messages and for the aliasing check.
-struct ArrayShape {
-  const char* name;
-  const void* data;
-  std::size_t extents[3];
-  int rank;
-  std::size_t bytes;
-  bool contiguous;
-};
-
-template <class View>
-ArrayShape shape_of(const char* name, const View& view) {
-  ArrayShape shape{name, view.data(), {1, 1, 1}, static_cast<int>(View::rank), 0, view.span_is_contiguous()};
-  std::size_t size = 1;
-  for (std::size_t r = 0; r < View::rank; ++r) {
-    shape.extents[r] = view.extent(r);
-    size *= view.extent(r);
-  }
-  shape.bytes = size * sizeof(typename View::value_type);
-  return shape;
-}
 
 /// Throws `InvalidArgument` unless y0 is (B, D), x is (T, B, I) and y is (T, B, D), all contiguous, with y apart from
 /// both. T and B come from y. A recurrence without input takes an empty x.

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_LINEAR_AFFINE_MAP_HPP
+#define ELAPHOS_IMPL_LINEAR_AFFINE_MAP_HPP
+
+#include <elaphos/impl/scalar.hpp>
+
+#include <Kokkos_Complex.hpp>
+#include <Kokkos_Core.hpp>
+
+#include <type_traits>
+
+namespace elaphos::impl {
+
+/// a * b + c; fused for real numbers where the machine does so.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar multiply_add_any(const Scalar& a, const Scalar& b, const Scalar& c) {
+  if constexpr (std::is_floating_point_v<Scalar>) {
+    return multiply_add(a, b, c);
+  } else {
+    return a * b + c;
+  }
+}
+
+template <class Scalar>
+inline constexpr bool is_complex = false;
+template <class Real>
+inline constexpr bool is_complex<Kokkos::complex<Real>> = true;
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION bool is_nan(const Scalar& a) {
+  if constexpr (std::is_floating_point_v<Scalar>) {
+    return !(a == a);
+  } else if constexpr (is_complex<Scalar>) {
+    return !(a.real() == a.real()) || !(a.imag() == a.imag());
+  } else {
+    return false;  // exact numbers, as in tests
+  }
+}
+
+/// A product in which a zero wins over an infinity, but not over NaN: products of coefficients may overflow where no
+/// state does (2^128 in float), and 0 * Inf would then spoil states that are exactly 0.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar overflow_safe_product(const Scalar& a, const Scalar& b) {
+  const Scalar product = a * b;
+  return is_nan(product) && !is_nan(a) && !is_nan(b) ? Scalar(0) : product;
+}
+
+/// y -> A y + b on states of `size` numbers. Composition does not commute.
+template <class Scalar, int size>
+struct AffineMap {
+  Scalar A[size][size];
+  Scalar b[size];
+
+  KOKKOS_FORCEINLINE_FUNCTION void set_identity() {
+    for (int r = 0; r < size; ++r) {
+      for (int c = 0; c < size; ++c) A[r][c] = Scalar(r == c ? 1 : 0);
+      b[r] = Scalar(0);
+    }
+  }
+
+  /// state <- A state + b as the loop does it: infinities and NaN are what they are.
+  KOKKOS_FORCEINLINE_FUNCTION void step(Scalar (&state)[size]) const {
+    Scalar next[size];
+    for (int r = 0; r < size; ++r) {
+      next[r] = b[r];
+      for (int c = 0; c < size; ++c) next[r] = multiply_add_any(A[r][c], state[c], next[r]);
+    }
+    for (int r = 0; r < size; ++r) state[r] = next[r];
+  }
+
+  /// The same for a composed map, whose A may have overflowed.
+  KOKKOS_FORCEINLINE_FUNCTION void leap(Scalar (&state)[size]) const {
+    Scalar next[size];
+    bool suspect = false;
+    for (int r = 0; r < size; ++r) {
+      next[r] = b[r];
+      for (int c = 0; c < size; ++c) next[r] = multiply_add_any(A[r][c], state[c], next[r]);
+      suspect = suspect || is_nan(next[r]);
+    }
+    if (suspect) {
+      for (int r = 0; r < size; ++r) {
+        next[r] = b[r];
+        for (int c = 0; c < size; ++c) next[r] = next[r] + overflow_safe_product(A[r][c], state[c]);
+      }
+    }
+    for (int r = 0; r < size; ++r) state[r] = next[r];
+  }
+};
+
+/// The map that applies `earlier`, then `later`: size^3 + size^2 multiply-adds.
+template <class Scalar, int size>
+KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scalar, size>& earlier,
+                                                            const AffineMap<Scalar, size>& later) {
+  AffineMap<Scalar, size> out;
+  bool suspect = false;
+  for (int r = 0; r < size; ++r) {
+    for (int c = 0; c < size; ++c) {
+      Scalar sum = later.A[r][0] * earlier.A[0][c];
+      for (int k = 1; k < size; ++k) sum = multiply_add_any(later.A[r][k], earlier.A[k][c], sum);
+      out.A[r][c] = sum;
+      suspect = suspect || is_nan(sum);
+    }
+    Scalar sum = later.b[r];
+    for (int k = 0; k < size; ++k) sum = multiply_add_any(later.A[r][k], earlier.b[k], sum);
+    out.b[r] = sum;
+    suspect = suspect || is_nan(sum);
+  }
+  if (!suspect) return out;
+  // Rare, so it may cost: a zero met an infinity, or there is a NaN, which stays.
+  for (int r = 0; r < size; ++r) {
+    for (int c = 0; c < size; ++c) {
+      Scalar sum = Scalar(0);
+      for (int k = 0; k < size; ++k) sum = sum + overflow_safe_product(later.A[r][k], earlier.A[k][c]);
+      out.A[r][c] = sum;
+    }
+    out.b[r] = later.b[r];
+    for (int k = 0; k < size; ++k) out.b[r] = out.b[r] + overflow_safe_product(later.A[r][k], earlier.b[k]);
+  }
+  return out;
+}
+
+}  // namespace elaphos::impl
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_LINEAR_SOLVE_LINEAR_HPP
+#define ELAPHOS_IMPL_LINEAR_SOLVE_LINEAR_HPP
+
+#include <elaphos/impl/linear/linear_problem.hpp>
+#include <elaphos/linear_options.hpp>
+#include <elaphos/workspace.hpp>
+
+namespace elaphos::impl {
+
+/// Solves a linear recurrence whose arguments have been checked. Compiled in the library for float, double and their
+/// complex numbers, in every execution space; linear_solver.hpp is the definition.
+template <class ExecutionSpace, class Scalar>
+void solve_linear(const ExecutionSpace& exec, const LinearProblem<Scalar>& problem, const LinearOptions& options,
+                  Workspace<ExecutionSpace>& workspace);
+
+/// The composed map of all steps of each channel: `A` (B, blocks, block_size, block_size), `b` (B, D).
+template <class ExecutionSpace, class Scalar>
+void compose_linear(const ExecutionSpace& exec, const LinearProblem<Scalar>& problem, Scalar* A, Scalar* b,
+                    Workspace<ExecutionSpace>& workspace);
+
+/// Marks where packed sequences start (`LinearProblem::starts`), from their `sequences` + 1 offsets.
+template <class ExecutionSpace>
+std::int32_t* mark_sequence_starts(const ExecutionSpace& exec, const std::int64_t* offsets, std::int64_t sequences,
+                                   std::int64_t steps, bool reversed, Workspace<ExecutionSpace>& workspace);
+
+}  // namespace elaphos::impl
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <elaphos/errors.hpp>
+#include <elaphos/impl/array_shape.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace elaphos::impl {
+
+std::string extents_of(const ArrayShape& shape) {
+  std::string text = "(";
+  for (int r = 0; r < shape.rank; ++r) text += fmt::format("{}{}", r == 0 ? "" : ", ", shape.extents[r]);
+  return text + ")";
+}
+
+bool has_extents(const ArrayShape& shape, std::initializer_list<std::size_t> extents) {
+  return std::equal(extents.begin(), extents.end(), shape.extents, shape.extents + shape.rank);
+}
+
+bool overlap(const ArrayShape& a, const ArrayShape& b) {
+  if (a.bytes == 0 || b.bytes == 0) return false;
+  const auto* a_begin = static_cast<const char*>(a.data);
+  const auto* b_begin = static_cast<const char*>(b.data);
+  // std::less orders pointers into different arrays; < does not.
+  const std::less<const char*> before;
+  return before(a_begin, b_begin + b.bytes) && before(b_begin, a_begin + a.bytes);
+}
+
+void expect_contiguous(const ArrayShape& shape) {
+  if (!shape.contiguous) {
+    throw InvalidArgument(shape.name, "a View with gaps between its rows", "contiguous data; copy it first");
+  }
+}
+
+void expect_apart(const ArrayShape& written, const ArrayShape& read) {
+  if (overlap(written, read)) {
+    throw InvalidArgument(written.name, fmt::format("memory that overlaps {}", read.name),
+                          fmt::format("memory of its own: {} is written, {} is read", written.name, read.name));
+  }
+}
+
+}  // namespace elaphos::impl

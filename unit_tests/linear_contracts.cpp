@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What linear recurrences refuse, what overflows, and that a second call allocates nothing.
+#include "support/linear_case.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using test::Exec;
+using test::Kind;
+using test::LinearCase;
+using test::LinearOptions;
+using test::LinearPlan;
+using test::Memory;
+using Sequence = elaphos::SequenceView<double, Memory>;
+using State = elaphos::StateView<double, Memory>;
+
+void expect_refusal(const std::function<void()>& attempt, const std::vector<std::string>& words) {
+  try {
+    attempt();
+    FAIL_CHECK("accepted");
+  } catch (const elaphos::InvalidArgument& error) {
+    const std::string text = error.what();
+    for (const std::string& word : words) {
+      CAPTURE(text, word);
+      CHECK(text.find(word) != std::string::npos);
+    }
+  }
+}
+
+template <class A>
+void expect_refusal(const A& coefficients, const Sequence& b, const State& y0, const Sequence& y,
+                    const std::vector<std::string>& words, const LinearOptions& options = {}) {
+  if (y.data() != b.data()) Kokkos::deep_copy(y, -77.0);
+  elaphos::Workspace<Exec> workspace;
+  expect_refusal([&] { elaphos::linear_recurrence(Exec(), coefficients, b, y0, y, options, workspace); }, words);
+  if (y.data() != b.data()) {
+    for (const double number : test::to_host(y)) CHECK(number == -77.0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("linear contracts: shapes that do not fit are refused") {
+  using R = Kokkos::LayoutRight;
+  const Sequence b("b", 10, 2, 4), y("y", 10, 2, 4);
+  const State y0("y0", 2, 4);
+  const auto a = elaphos::diagonal_coefficients(Sequence("a", 10, 2, 4));
+  expect_refusal(a, b, y0, Sequence("y", 10, 2, 3), {"y is (10, 2, 3)", "(10, 2, 4), as b"});
+  expect_refusal(a, b, State("y0", 3, 4), y, {"y0 is (3, 4)", "(2, 4) or an empty View"});
+  expect_refusal(elaphos::diagonal_coefficients(Sequence("a", 9, 2, 4)), b, y0, y, {"A is (9, 2, 4)", "(10, 2, 4)"});
+  expect_refusal(elaphos::scalar_coefficients(State("a", 10, 3)), b, y0, y, {"A is (10, 3)", "(10, 2)"});
+  using Dense = Kokkos::View<double****, R, Memory>;
+  expect_refusal(elaphos::dense_coefficients(Dense("a", 10, 2, 4, 3)), b, y0, y, {"A is (10, 2, 4, 3)", "(10, 2, 4, 4)"});
+  using Blocks = Kokkos::View<double*****, R, Memory>;
+  expect_refusal(elaphos::block_coefficients(Blocks("a", 10, 2, 1, 3, 3)), b, y0, y, {"A is (10, 2, 1, 3, 3)", "K = 3"});
+  expect_refusal(elaphos::dense_coefficients(State("a", 5, 5)), b, y0, y, {"A is (5, 5)", "(4, 4)"});
+}
+
+TEST_CASE("linear contracts: overlaps, tiles and plans that cannot be are refused") {
+  const Sequence b("b", 10, 2, 4), y("y", 10, 2, 4), a("a", 10, 2, 4);
+  const State y0("y0", 2, 4);
+  const auto coefficients = elaphos::diagonal_coefficients(a);
+  expect_refusal(coefficients, b, y0, a, {"y is memory that overlaps A"});
+  expect_refusal(coefficients, Sequence(y.data() + 1, 9, 2, 4), y0, y, {"y is (10, 2, 4)"});
+  const Sequence longer("longer", 11, 2, 4);
+  const Sequence shifted(longer.data() + 8, 10, 2, 4), first(longer.data(), 10, 2, 4);
+  elaphos::Workspace<Exec> workspace;
+  expect_refusal([&] { elaphos::linear_recurrence(Exec(), coefficients, first, y0, shifted, {}, workspace); },
+                 {"y is memory that overlaps b"});
+  LinearOptions options;
+  options.plan = LinearPlan::team_per_tile;
+  for (const int scan_tile : {0, -1, 1025}) {
+    options.scan_tile = scan_tile;
+    expect_refusal(coefficients, b, y0, y, {"options.scan_tile is " + std::to_string(scan_tile), "1 ... 1024"}, options);
+  }
+  // Sixteen megabytes of maps fit nowhere.
+  options.scan_tile = 1024;
+  const Sequence wide("b", 2000, 1, 1000), out("y", 2000, 1, 1000);
+  const auto wide_a = elaphos::diagonal_coefficients(Sequence("a", 2000, 1, 1000));
+  const std::size_t limit = std::size_t(Kokkos::TeamPolicy<Exec>(1, 1).scratch_size_max(0));
+  if (limit < 16'000'000) {
+    expect_refusal(wide_a, wide, State(), out,
+                   {"options.scan_tile is 1024 with D = 1000", "bytes, the limit is " + std::to_string(limit)}, options);
+  }
+#if !defined(KOKKOS_ENABLE_CUDA)
+  options = {};
+  options.plan = LinearPlan::single_pass;
+  expect_refusal(coefficients, b, y0, y, {"options.plan is single_pass"}, options);
+#endif
+}
+
+TEST_CASE("linear contracts: products that overflow do not spoil states that do not") {
+  // 2^k grows past float's largest number; states stay 0, or 1 in the second sequence.
+  constexpr std::int64_t T = 2000;
+  LinearCase<float> problem{Kind::diagonal, true, T, 2, 1, 1, {}, {}, {}};
+  problem.a.assign(T * 2, 2.0f);
+  for (std::int64_t t = 0; t < T; ++t) problem.b.insert(problem.b.end(), {0.0f, -1.0f});
+  problem.y0 = {0.0f, 1.0f};
+  for (const auto plan : {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled, LinearPlan::team_per_tile}) {
+    LinearOptions options;
+    options.plan = plan;
+    CAPTURE(to_string(plan));
+    const auto y = problem.solve(options);
+    int wrong = 0;
+    for (std::size_t t = 0; t < std::size_t(T); ++t) wrong += y[2 * t] == 0.0f ? 0 : 1;
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("linear contracts: NaN and infinity appear where the loop has them") {
+  constexpr std::int64_t T = 3000;
+  for (const double bad : {double(NAN), double(INFINITY)}) {
+    auto problem = LinearCase<double>::make(Kind::diagonal, true, T, 1, 2, 1, 0.9, 3);
+    problem.b[2 * 1500] = bad;
+    for (const auto plan : {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled}) {
+      LinearOptions options;
+      options.plan = plan;
+      CAPTURE(bad, to_string(plan));
+      const auto y = problem.solve(options);
+      int finite_behind = 0, spoilt = 0;
+      for (std::size_t t = 0; t < std::size_t(T); ++t) {
+        if (t >= 1500 && std::isfinite(y[2 * t])) ++finite_behind;
+        if (t < 1500 && !std::isfinite(y[2 * t])) ++spoilt;
+        if (!std::isfinite(y[2 * t + 1])) ++spoilt;
+      }
+      CHECK(finite_behind == 0);
+      CHECK(spoilt == 0);
+    }
+  }
+}
+
+TEST_CASE("linear contracts: a second call allocates nothing") {
+  const auto problem = LinearCase<double>::make(Kind::diagonal, true, 20'000, 2, 3, 1, 0.9, 3);
+  elaphos::Workspace<Exec> workspace;
+  const auto b = problem.offsets_on_device();
+  const auto y0 = problem.start_on_device();
+  const Sequence y("y", 20'000, 2, 3);
+  problem.with_coefficients([&](const auto& coefficients) {
+    for (const auto plan : {LinearPlan::automatic, LinearPlan::tiled, LinearPlan::team_per_tile}) {
+      LinearOptions options;
+      options.plan = plan;
+      elaphos::linear_recurrence(Exec(), coefficients, b, y0, y, options, workspace);
+      const std::size_t bytes = workspace.bytes();
+      elaphos::linear_recurrence(Exec(), coefficients, b, y0, y, options, workspace);
+      CHECK(workspace.bytes() == bytes);
+    }
+  });
+}
