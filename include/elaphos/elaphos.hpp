@@ -5,6 +5,7 @@
 #include <elaphos/cells/elman.hpp>
 #include <elaphos/cells/gru.hpp>
 #include <elaphos/errors.hpp>
+#include <elaphos/linear_gradient.hpp>
 #include <elaphos/linear_options.hpp>
 #include <elaphos/linear_recurrence.hpp>
 #include <elaphos/options.hpp>

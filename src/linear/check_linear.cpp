@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/linear/check_linear.hpp>
+#include <elaphos/linear_gradient.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace elaphos::impl {
@@ -86,6 +88,22 @@ LinearSizes check_linear(CoefficientKind kind, bool varying, const ArrayShape& a
     throw InvalidArgument("options.scan_tile", fmt::format("{}", options.scan_tile), "1 ... 1024 steps");
   }
   return sizes;
+}
+
+void check_gradient(const ArrayShape& gradient, const ArrayShape& of, const ArrayShape& y, const ArrayShape& db) {
+  if (gradient.bytes == 0) return;
+  const bool fits = gradient.rank == of.rank && std::equal(of.extents, of.extents + of.rank, gradient.extents);
+  if (!fits) {
+    throw InvalidArgument(gradient.name, extents_of(gradient), fmt::format("{}, as {}, or an empty View", extents_of(of), of.name));
+  }
+  expect_contiguous(gradient);
+  for (const ArrayShape* other : {&of, &y, &db}) expect_apart(gradient, *other);
+}
+
+void check_gradient_options(const LinearOptions& options) {
+  if (options.adjoint) {
+    throw InvalidArgument("options.adjoint", "true", "false: derivatives of the recurrence itself");
+  }
 }
 
 std::int64_t check_offsets(const ArrayShape& offsets) {

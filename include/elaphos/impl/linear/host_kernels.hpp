@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_IMPL_LINEAR_HOST_KERNELS_HPP
 #define ELAPHOS_IMPL_LINEAR_HOST_KERNELS_HPP
 
+#include <elaphos/impl/linear/host_bundle.hpp>
 #include <elaphos/impl/linear/linear_problem.hpp>
 #include <elaphos/impl/linear/tile_kernels.hpp>
 
@@ -24,6 +25,7 @@ struct HostShape {
   std::int64_t tiles = 1;
   std::int64_t tile_steps = 0;
   std::int64_t groups = 1;  ///< of channels
+  std::int64_t bundle = 1;  ///< tiles that a thread takes side by side; their number is a multiple of it
 };
 
 /// A group of channels with one number each, whose coefficients lie in rows like the data: the vector case.
@@ -81,26 +83,31 @@ struct HostRows {
     }
     for (std::int64_t p = begin; p < end; ++p) {
       const Scalar* factor = a(p);
-      const Scalar* added = problem.b == nullptr ? nullptr : problem.b + entry(p);
-      bool suspect = false;
-      Scalar next_product[lanes], next_offset[lanes];
-      for (int c = 0; c < n; ++c) {
-        next_product[c] = factor[c] * product[c];
-        next_offset[c] = multiply_add_any(factor[c], offset[c], added == nullptr ? Scalar(0) : added[c]);
-        suspect = suspect | is_nan(next_product[c]) | is_nan(next_offset[c]);
-      }
-      for (int c = 0; c < n; ++c) {
-        if (suspect) {
-          next_product[c] = overflow_safe_product(factor[c], product[c]);
-          next_offset[c] = overflow_safe_product(factor[c], offset[c]) + (added == nullptr ? Scalar(0) : added[c]);
-        }
-        product[c] = next_product[c];
-        offset[c] = next_offset[c];
-      }
+      for (int c = 0; c < n; ++c) product[c] = factor[c] * product[c];
+      if (problem.b == nullptr) continue;
+      const Scalar* added = problem.b + entry(p);
+      for (int c = 0; c < n; ++c) offset[c] = multiply_add_any(factor[c], offset[c], added[c]);
     }
+    bool suspect = false;
+    for (int c = 0; c < n; ++c) suspect = suspect || is_nan(product[c]) || is_nan(offset[c]);
+    // Rare: once more, with products in which a zero wins over an infinity.
+    if (suspect) fold_again(begin, end, n, product, offset);
     for (int c = 0; c < n; ++c) {
       A[c] = product[c];
       b[c] = offset[c];
+    }
+  }
+
+  void fold_again(std::int64_t begin, std::int64_t end, int n, Scalar* product, Scalar* offset) const {
+    for (int c = 0; c < n; ++c) {
+      AffineMap<Scalar, 1> total;
+      total.set_identity();
+      for (std::int64_t p = begin; p < end; ++p) {
+        const Scalar added = problem.b == nullptr ? Scalar(0) : problem.b[entry(p) + c];
+        total = compose(total, AffineMap<Scalar, 1>{{{a(p)[c]}}, {added}});
+      }
+      product[c] = total.A[0][0];
+      offset[c] = total.b[0];
     }
   }
 
@@ -149,8 +156,30 @@ struct HostFold {
   bool rows;
 
   void operator()(std::int64_t index) const {
-    const std::int64_t tile = index / shape.groups, group = index % shape.groups;
-    const std::int64_t begin = tile * shape.tile_steps, end = std::min(problem.steps, begin + shape.tile_steps);
+    if constexpr (size == 1) {
+      if (shape.bundle > 1 && fold_bundle(index * shape.bundle)) return;
+    }
+    for (std::int64_t k = 0; k < shape.bundle; ++k) {
+      fold_tile(index / shape.groups * shape.bundle + k, index % shape.groups);
+    }
+  }
+
+ private:
+  bool fold_bundle(std::int64_t first) const {
+    if ((first + shape.bundle) * shape.tile_steps > problem.steps) return false;
+    Scalar product[HostBundle<Scalar>::tiles], offset[HostBundle<Scalar>::tiles];
+    HostBundle<Scalar>(problem, first * shape.tile_steps, shape.tile_steps).fold(shape.tile_steps, product, offset);
+    for (std::int64_t k = 0; k < shape.bundle; ++k) {
+      if (is_nan(product[k]) || is_nan(offset[k])) return false;
+      totals.A[first + k] = product[k];
+      totals.b[first + k] = offset[k];
+    }
+    return true;
+  }
+
+  void fold_tile(std::int64_t tile, std::int64_t group) const {
+    const std::int64_t begin = std::min(problem.steps, tile * shape.tile_steps);
+    const std::int64_t end = std::min(problem.steps, begin + shape.tile_steps);
     if constexpr (size == 1) {
       if (rows) {
         const HostRows<Scalar> some(problem, group);
@@ -176,8 +205,29 @@ struct HostWalk {
   bool rows;
 
   void operator()(std::int64_t index) const {
-    const std::int64_t tile = index / shape.groups, group = index % shape.groups;
-    const std::int64_t begin = tile * shape.tile_steps, end = std::min(problem.steps, begin + shape.tile_steps);
+    if constexpr (size == 1) {
+      if (shape.bundle > 1 && walk_bundle(index * shape.bundle)) return;
+    }
+    for (std::int64_t k = 0; k < shape.bundle; ++k) {
+      walk_tile(index / shape.groups * shape.bundle + k, index % shape.groups);
+    }
+  }
+
+ private:
+  bool walk_bundle(std::int64_t first) const {
+    if ((first + shape.bundle) * shape.tile_steps > problem.steps || problem.end != nullptr) return false;
+    Scalar state[HostBundle<Scalar>::tiles];
+    for (std::int64_t k = 0; k < shape.bundle; ++k) {
+      const Scalar start = problem.y0 == nullptr ? Scalar(0) : problem.y0[0];
+      state[k] = first + k == 0 ? start : tile_ends[first + k - 1];
+    }
+    HostBundle<Scalar>(problem, first * shape.tile_steps, shape.tile_steps).walk(shape.tile_steps, state);
+    return true;
+  }
+
+  void walk_tile(std::int64_t tile, std::int64_t group) const {
+    const std::int64_t begin = std::min(problem.steps, tile * shape.tile_steps);
+    const std::int64_t end = std::min(problem.steps, begin + shape.tile_steps);
     const bool last = tile == shape.tiles - 1;
     if constexpr (size == 1) {
       if (rows) {

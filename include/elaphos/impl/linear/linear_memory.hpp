@@ -8,8 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace elaphos::impl {
+
+template <class ExecutionSpace>
+inline constexpr bool linear_on_host = std::is_same_v<typename ExecutionSpace::memory_space, Kokkos::HostSpace>;
 
 inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

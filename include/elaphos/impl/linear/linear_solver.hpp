@@ -204,7 +204,7 @@ class LinearSolver<ExecutionSpace, Scalar, size, true> {
     // Cutting time costs a second walk, so it takes idle threads, and steps enough to keep them busy.
     const std::int64_t threads = m_exec.concurrency();
     const bool worth_it = size <= 4 && shape.groups * 2 <= threads && problem.steps >= 128 * threads;
-    if (plan == LinearPlan::tiled || (plan == LinearPlan::automatic && worth_it)) shape = cut(problem, 2 * threads);
+    if (plan == LinearPlan::tiled || (plan == LinearPlan::automatic && worth_it)) shape = cut(problem, threads);
     if (shape.tiles == 1) {
       walk(problem, shape, nullptr);
       return;
@@ -232,20 +232,24 @@ class LinearSolver<ExecutionSpace, Scalar, size, true> {
   static bool rows(const Problem& problem) { return size == 1 && HostRows<Scalar>::possible(problem); }
 
   static HostShape by_channel(const Problem& problem) {
-    return {1, problem.steps, divide_up(problem.channels(), rows(problem) ? host_lanes<Scalar> : 1)};
+    return {1, problem.steps, divide_up(problem.channels(), rows(problem) ? host_lanes<Scalar> : 1), 1};
   }
   static HostShape cut(const Problem& problem, std::int64_t tiles) {
     HostShape shape = by_channel(problem);
     if (problem.steps == 0) return shape;
+    if constexpr (size == 1) {
+      if (HostBundle<Scalar>::possible(problem)) shape.bundle = HostBundle<Scalar>::tiles;
+    }
+    tiles *= shape.bundle;
     shape.tile_steps = divide_up(problem.steps, std::max<std::int64_t>(1, std::min(tiles, problem.steps)));
-    shape.tiles = divide_up(problem.steps, shape.tile_steps);
+    shape.tiles = divide_up(divide_up(problem.steps, shape.tile_steps), shape.bundle) * shape.bundle;
     return shape;
   }
 
   template <class Kernel>
   void launch(const char* label, const HostShape& shape, const Kernel& kernel) {
     using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-    Kokkos::parallel_for(label, Policy(m_exec, 0, shape.tiles * shape.groups), kernel);
+    Kokkos::parallel_for(label, Policy(m_exec, 0, shape.tiles / shape.bundle * shape.groups), kernel);
   }
   void fold(const Problem& problem, const HostShape& shape, const TileTotals<Scalar>& totals) {
     launch("Elaphos::linear_fold", shape, HostFold<Scalar, size>{problem, shape, totals, rows(problem)});
@@ -257,9 +261,6 @@ class LinearSolver<ExecutionSpace, Scalar, size, true> {
   const ExecutionSpace& m_exec;
   Workspace<ExecutionSpace>& m_workspace;
 };
-
-template <class ExecutionSpace>
-inline constexpr bool linear_on_host = std::is_same_v<typename ExecutionSpace::memory_space, Kokkos::HostSpace>;
 
 /// Without steps the end is the start.
 template <class Scalar>

@@ -19,6 +19,21 @@ template <class ExecutionSpace, class Scalar>
 void compose_linear(const ExecutionSpace& exec, const LinearProblem<Scalar>& problem, Scalar* A, Scalar* b,
                     Workspace<ExecutionSpace>& workspace);
 
+/// Where gradients go; null for what is not wanted.
+template <class Scalar>
+struct LinearGradients {
+  Scalar* dA;
+  Scalar* dy0;
+  bool scalar, varying;
+  std::int64_t sequences;        // rows of dy0
+  const std::int64_t* offsets;  // packed sequences, or null
+};
+
+/// Gradients with respect to coefficients and initial states of `problem`, whose y holds the states, when `db` is known.
+template <class ExecutionSpace, class Scalar>
+void linear_gradients(const ExecutionSpace& exec, const LinearProblem<Scalar>& problem, const Scalar* db,
+                      const LinearGradients<Scalar>& to, Workspace<ExecutionSpace>& workspace);
+
 /// Marks where packed sequences start (`LinearProblem::starts`), from their `sequences` + 1 offsets.
 template <class ExecutionSpace>
 std::int32_t* mark_sequence_starts(const ExecutionSpace& exec, const std::int64_t* offsets, std::int64_t sequences,

@@ -63,8 +63,8 @@ class TeamPerTileSolver {
     const Kernel kernel{problem, layout, totals, ends, tiles == 1};
     Policy policy(m_exec, static_cast<int>(tiles * problem.batch), 1);
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(bytes(layout))));
-    // A thread a step where teams can be so large.
-    const int most = policy.team_size_max(kernel, Kokkos::ParallelForTag());
+    // A thread a step where teams can be so large; a host's thread takes a whole tile, since its barriers are dear.
+    const int most = linear_on_host<ExecutionSpace> ? 1 : policy.team_size_max(kernel, Kokkos::ParallelForTag());
     Policy sized(m_exec, static_cast<int>(tiles * problem.batch), std::min(layout.steps, most));
     sized.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(bytes(layout))));
     Kokkos::parallel_for("Elaphos::linear_team_per_tile", sized, kernel);
