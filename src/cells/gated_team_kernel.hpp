@@ -4,16 +4,9 @@
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
+#include <elaphos/impl/unroll.hpp>
 
 #include <cstdint>
-
-// A register array may be indexed by constants alone: loops over one must be unrolled. Host compilers, which compile
-// this kernel and never run it, do not know the pragma.
-#if defined(__CUDACC__) || defined(__HIPCC__)
-#define ELAPHOS_UNROLL _Pragma("unroll")
-#else
-#define ELAPHOS_UNROLL
-#endif
 
 namespace elaphos::impl {
 

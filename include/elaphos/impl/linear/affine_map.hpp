@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LINEAR_AFFINE_MAP_HPP
 
 #include <elaphos/impl/scalar.hpp>
+#include <elaphos/impl/unroll.hpp>
 
 #include <Kokkos_Complex.hpp>
 #include <Kokkos_Core.hpp>
@@ -52,7 +53,9 @@ struct AffineMap {
   Scalar b[size];
 
   KOKKOS_FORCEINLINE_FUNCTION void set_identity() {
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
+      ELAPHOS_UNROLL
       for (int c = 0; c < size; ++c) A[r][c] = Scalar(r == c ? 1 : 0);
       b[r] = Scalar(0);
     }
@@ -61,10 +64,13 @@ struct AffineMap {
   /// state <- A state + b as the loop does it: infinities and NaN are what they are.
   KOKKOS_FORCEINLINE_FUNCTION void step(Scalar (&state)[size]) const {
     Scalar next[size];
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
       next[r] = b[r];
+      ELAPHOS_UNROLL
       for (int c = 0; c < size; ++c) next[r] = multiply_add_any(A[r][c], state[c], next[r]);
     }
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) state[r] = next[r];
   }
 
@@ -72,17 +78,22 @@ struct AffineMap {
   KOKKOS_FORCEINLINE_FUNCTION void leap(Scalar (&state)[size]) const {
     Scalar next[size];
     bool suspect = false;
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
       next[r] = b[r];
+      ELAPHOS_UNROLL
       for (int c = 0; c < size; ++c) next[r] = multiply_add_any(A[r][c], state[c], next[r]);
       suspect = suspect || is_nan(next[r]);
     }
     if (suspect) {
+      ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
         next[r] = b[r];
+        ELAPHOS_UNROLL
         for (int c = 0; c < size; ++c) next[r] = next[r] + overflow_safe_product(A[r][c], state[c]);
       }
     }
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) state[r] = next[r];
   }
 };
@@ -93,27 +104,35 @@ KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scal
                                                             const AffineMap<Scalar, size>& later) {
   AffineMap<Scalar, size> out;
   bool suspect = false;
+  ELAPHOS_UNROLL
   for (int r = 0; r < size; ++r) {
+    ELAPHOS_UNROLL
     for (int c = 0; c < size; ++c) {
       Scalar sum = later.A[r][0] * earlier.A[0][c];
+      ELAPHOS_UNROLL
       for (int k = 1; k < size; ++k) sum = multiply_add_any(later.A[r][k], earlier.A[k][c], sum);
       out.A[r][c] = sum;
       suspect = suspect || is_nan(sum);
     }
     Scalar sum = later.b[r];
+    ELAPHOS_UNROLL
     for (int k = 0; k < size; ++k) sum = multiply_add_any(later.A[r][k], earlier.b[k], sum);
     out.b[r] = sum;
     suspect = suspect || is_nan(sum);
   }
   if (!suspect) return out;
   // Rare, so it may cost: a zero met an infinity, or there is a NaN, which stays.
+  ELAPHOS_UNROLL
   for (int r = 0; r < size; ++r) {
+    ELAPHOS_UNROLL
     for (int c = 0; c < size; ++c) {
       Scalar sum = Scalar(0);
+      ELAPHOS_UNROLL
       for (int k = 0; k < size; ++k) sum = sum + overflow_safe_product(later.A[r][k], earlier.A[k][c]);
       out.A[r][c] = sum;
     }
     out.b[r] = later.b[r];
+    ELAPHOS_UNROLL
     for (int k = 0; k < size; ++k) out.b[r] = out.b[r] + overflow_safe_product(later.A[r][k], earlier.b[k]);
   }
   return out;

@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LINEAR_LINEAR_PROBLEM_HPP
 
 #include <elaphos/impl/linear/affine_map.hpp>
+#include <elaphos/impl/unroll.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -73,6 +74,7 @@ struct ChannelReader {
   /// The state before the first step; zeros for packed sequences, which bring their own.
   KOKKOS_FORCEINLINE_FUNCTION void initial_state(Scalar (&state)[size]) const {
     const bool given = problem.y0 != nullptr && problem.starts == nullptr;
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) state[r] = given && real(r) ? problem.y0[first_entry + r] : Scalar(0);
   }
 
@@ -86,25 +88,40 @@ struct ChannelReader {
     } else {
       const std::int64_t at = problem.previous_coefficients ? (problem.reversed ? t + 1 : t - 1) : t;
       const Scalar* from = coefficients + at * problem.a.time;
-      for (int r = 0; r < size; ++r) {
-        for (int c = 0; c < size; ++c) {
-          out.A[r][c] = real(r) && real(c) ? from[r * problem.a.row + c * problem.a.column] : Scalar(0);
+      if (size == problem.block_size && problem.a.row == size) {
+        // Of one piece, so that offsets are known when this is compiled.
+        ELAPHOS_UNROLL
+        for (int r = 0; r < size; ++r) {
+          ELAPHOS_UNROLL
+          for (int c = 0; c < size; ++c) out.A[r][c] = from[r * size + c];
+        }
+      } else {
+        ELAPHOS_UNROLL
+        for (int r = 0; r < size; ++r) {
+          ELAPHOS_UNROLL
+          for (int c = 0; c < size; ++c) {
+            out.A[r][c] = real(r) && real(c) ? from[r * problem.a.row + c * problem.a.column] : Scalar(0);
+          }
         }
       }
     }
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
       out.b[r] = problem.b != nullptr && real(r) ? problem.b[entry(t) + r] : Scalar(0);
     }
     if (start != 0) {
       Scalar state[size];
+      ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
         state[r] = problem.y0 != nullptr && real(r)
                        ? problem.y0[(start - 1) * problem.width() + first_of_y0 + r]
                        : Scalar(0);
       }
       out.step(state);
+      ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
         out.b[r] = state[r];
+        ELAPHOS_UNROLL
         for (int c = 0; c < size; ++c) out.A[r][c] = Scalar(0);
       }
     }
@@ -128,8 +145,10 @@ struct ChannelReader {
   KOKKOS_FORCEINLINE_FUNCTION void write_map(std::int64_t at, const Map& map, Scalar* A, Scalar* b) const {
     const std::int64_t to = place(at);
     const int K = problem.block_size;
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
       if (!real(r)) continue;
+      ELAPHOS_UNROLL
       for (int c = 0; c < size; ++c) {
         if (real(c)) A[(to + r) * K + c] = map.A[r][c];
       }
@@ -138,12 +157,14 @@ struct ChannelReader {
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void read_state(const Scalar* states, std::int64_t at, Scalar (&state)[size]) const {
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) state[r] = real(r) ? states[place(at) + r] : Scalar(0);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void write(std::int64_t p, const Scalar (&state)[size]) const {
     if (problem.y == nullptr) return;
     Scalar* to = problem.y + entry(problem.time(p));
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
       if (real(r)) to[r] = state[r];
     }
@@ -151,6 +172,7 @@ struct ChannelReader {
 
   KOKKOS_FORCEINLINE_FUNCTION void write_end(const Scalar (&state)[size]) const {
     if (problem.end == nullptr) return;
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
       if (real(r)) problem.end[first_entry + r] = state[r];
     }

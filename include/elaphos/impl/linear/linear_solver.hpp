@@ -28,6 +28,7 @@ class LinearSolver<ExecutionSpace, Scalar, size, false> {
  public:
   using Problem = LinearProblem<Scalar>;
   using Memory = LinearMemory<ExecutionSpace, Scalar>;
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
   LinearSolver(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace)
       : m_exec(exec), m_workspace(workspace) {}
@@ -69,16 +70,18 @@ class LinearSolver<ExecutionSpace, Scalar, size, false> {
 #else
   static constexpr bool has_single_pass = false;
 #endif
-  static constexpr int team_size = size == 1 ? 256 : (size <= 4 ? 128 : 64);
+  // Numbers of any width take the same scratch memory, within the 48 KiB that Kokkos before 5.2 gives.
+  static constexpr int team_size = size == 1 ? int(1024 / sizeof(Scalar)) : (size <= 4 ? 128 : 64);
 
   static TileShape shape_of(const Problem& problem) {
     TileShape shape;
     while (shape.lanes < 32 && shape.lanes < problem.channels()) shape.lanes *= 2;
     shape.runs = team_size / shape.lanes;
     shape.run_steps = steps_in_a_run<size>;
+    if constexpr (size == 1) shape.staged = shape.lanes <= 16 && TileThread<Member, Scalar, 1>::can_stage(problem);
     // No more threads than there are steps for.
     while (shape.runs > 1 && std::int64_t(shape.runs / 2) * shape.run_steps >= problem.steps) shape.runs /= 2;
-    shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, shape.tile_steps()));
+    shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, std::int64_t(shape.tile_steps())));
     shape.groups = divide_up(problem.channels(), shape.lanes);
     return shape;
   }
@@ -135,22 +138,14 @@ class LinearSolver<ExecutionSpace, Scalar, size, false> {
   void solve_in_one_pass(const Problem& problem) {
     const TileShape shape = shape_of(problem);
     using Kernel = SinglePass<Member, Scalar>;
-    const std::int64_t channels = problem.channels(), windows = divide_up(shape.tiles, Kernel::window(shape)) + 1;
-    // Counter and flags, then numbers that all bytes before them leave aligned.
-    const std::int64_t flags = divide_up(1 + (shape.tiles + windows) * channels, 4) * 4;
-    const std::int64_t numbers = (2 * shape.tiles + windows) * channels;
-    auto* const words = m_workspace.template reserve<std::uint32_t>(
-        m_exec, Buffer::linear, std::size_t(flags) + std::size_t(numbers) * (sizeof(Scalar) / sizeof(std::uint32_t)));
+    const std::int64_t windows = divide_up(shape.tiles, std::int64_t(Kernel::window(shape)));
+    const std::int64_t words = TileMessages<Scalar>::count(shape.tiles, windows, problem.channels());
+    auto* const memory =
+        m_workspace.template reserve<unsigned long long>(m_exec, Buffer::linear, static_cast<std::size_t>(words));
     Kokkos::parallel_for("Elaphos::linear_clear_messages",
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(m_exec, 0, flags),
-                         ClearMessages{words});
-    auto* const data = reinterpret_cast<Scalar*>(words + flags);
-    const TileMessages<Scalar> messages{words,
-                                        words + 1,
-                                        words + 1 + shape.tiles * channels,
-                                        data,
-                                        data + shape.tiles * channels,
-                                        data + 2 * shape.tiles * channels};
+                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(m_exec, 0, words),
+                         ClearMessages{memory});
+    const auto messages = TileMessages<Scalar>::in(memory, shape.tiles, problem.channels());
     launch("Elaphos::linear_single_pass", shape.tiles * shape.groups, shape, Kernel{problem, shape, messages},
            Kernel::scratch_bytes(shape));
   }
@@ -158,12 +153,11 @@ class LinearSolver<ExecutionSpace, Scalar, size, false> {
   template <class Kernel>
   void launch(const char* label, std::int64_t teams, const TileShape& shape, const Kernel& kernel,
               std::size_t scratch_bytes) {
-    using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
+    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, 1>>;
     Policy policy(m_exec, static_cast<int>(teams), shape.team_size());
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(scratch_bytes)));
     Kokkos::parallel_for(label, policy, kernel);
   }
-  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
   void fold(const Problem& problem, const TileShape& shape, const TileTotals<Scalar>& totals) {
     launch("Elaphos::linear_fold", shape.tiles * shape.groups, shape,
