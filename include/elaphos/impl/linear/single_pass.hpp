@@ -50,7 +50,7 @@ struct Mailbox {
 /// What tiles tell each other.
 template <class Scalar>
 struct TileMessages {
-  unsigned long long* ticket;  // of the next tile
+  unsigned int* ticket;   // of the next tile; of 32 bits, for which every device has an addition of its own
   Mailbox<Scalar> map_a;       // (tiles, channels)
   Mailbox<Scalar> map_b;       // (tiles, channels)
   Mailbox<Scalar> state;       // (windows + 1, channels): in front of each window
@@ -61,7 +61,7 @@ struct TileMessages {
   }
   static TileMessages in(unsigned long long* memory, std::int64_t tiles, std::int64_t channels) {
     const std::int64_t maps = words * tiles * channels;
-    return {memory, {memory + 1}, {memory + 1 + maps}, {memory + 1 + 2 * maps}};
+    return {reinterpret_cast<unsigned int*>(memory), {memory + 1}, {memory + 1 + maps}, {memory + 1 + 2 * maps}};
   }
 };
 
@@ -91,7 +91,7 @@ struct SinglePass {
     auto* earlier = static_cast<Map*>(
         member.team_shmem().get_shmem_aligned(sizeof(Map) * std::size_t(shape.team_size()), 16));
     if (member.team_rank() == 0) {
-      *team_ticket = static_cast<std::int64_t>(Kokkos::atomic_fetch_add(messages.ticket, 1ull));
+      *team_ticket = static_cast<std::int64_t>(Kokkos::atomic_fetch_add(messages.ticket, 1u));
     }
     member.team_barrier();
     const std::int64_t tile = *team_ticket / shape.groups;
