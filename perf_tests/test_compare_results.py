@@ -91,6 +91,11 @@ class CompareResults(unittest.TestCase):
                                      "error_message": "exact, but off by 1"})
         self.expect(2, ["b failed: exact, but off by 1"], measurement({"a": [1.0] * 11}), failed)
 
+    def test_skipped_row(self):
+        skipped = measurement({"a": [1.0] * 11})
+        skipped["benchmarks"].append({"name": "b", "run_type": "iteration", "real_time": 0.0, "skipped": True})
+        self.expect(0, ["0 of 1 rows"], skipped, skipped)
+
     def test_folders(self):
         self.write("old/a.json", measurement({"a": [1.0] * 11}))
         self.write("old/b.json", measurement({"b": [1.0] * 11}))
