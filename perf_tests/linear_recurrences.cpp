@@ -46,13 +46,7 @@ void measure(benchmark::State& state, const Row& row, std::int64_t T, const Coef
   } catch (const elaphos::InvalidArgument& error) {
     return state.SkipWithMessage(error.what());  // a tile that does not fit, a plan of other devices
   }
-  double seconds = 0;
-  for ([[maybe_unused]] auto _ : state) {
-    const double once = seconds_of(exec, solve);
-    state.SetIterationTime(once);
-    seconds += once;
-  }
-  seconds /= static_cast<double>(state.iterations());
+  const double seconds = mean_seconds(state, exec, solve);
   Ceilings now;
   const double copy = now.copy_seconds(bytes);
   state.counters["ns_per_step"] = seconds / static_cast<double>(T * row.B) * 1e9;

@@ -48,13 +48,7 @@ void measure_solve(benchmark::State& state, Session& session, const SolveProblem
   };
   solve();  // warms up: the loop runs the same kernels
   const double loop_seconds = seconds_of(exec, loop);
-  double seconds = 0;
-  for ([[maybe_unused]] auto _ : state) {
-    const double once = seconds_of(exec, solve);
-    state.SetIterationTime(once);
-    seconds += once;
-  }
-  seconds /= static_cast<double>(state.iterations());
+  const double seconds = mean_seconds(state, exec, solve);
 
   const double difference = largest_difference(y, y_loop);
   if (!report.converged()) return state.SkipWithError("not converged: " + to_string(report.status));

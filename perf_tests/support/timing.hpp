@@ -3,6 +3,7 @@
 #define ELAPHOS_PERF_TESTS_SUPPORT_TIMING_HPP
 
 #include <Kokkos_Core.hpp>
+#include <benchmark/benchmark.h>
 
 namespace perf {
 
@@ -17,6 +18,18 @@ double seconds_of(const Exec& exec, const Work& work) {
   work();
   exec.fence("perf::after");
   return timer.seconds();
+}
+
+/// Runs a row's iterations; the mean of their seconds.
+template <class Work>
+double mean_seconds(benchmark::State& state, const Exec& exec, const Work& work) {
+  double sum = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    const double seconds = seconds_of(exec, work);
+    state.SetIterationTime(seconds);
+    sum += seconds;
+  }
+  return sum / static_cast<double>(state.iterations());
 }
 
 }  // namespace perf

@@ -94,7 +94,8 @@ void check_gradient(const ArrayShape& gradient, const ArrayShape& of, const Arra
   if (gradient.bytes == 0) return;
   const bool fits = gradient.rank == of.rank && std::equal(of.extents, of.extents + of.rank, gradient.extents);
   if (!fits) {
-    throw InvalidArgument(gradient.name, extents_of(gradient), fmt::format("{}, as {}, or an empty View", extents_of(of), of.name));
+    throw InvalidArgument(gradient.name, extents_of(gradient),
+                          fmt::format("{}, as {}, or an empty View", extents_of(of), of.name));
   }
   expect_contiguous(gradient);
   for (const ArrayShape* other : {&of, &y, &db}) expect_apart(gradient, *other);

@@ -143,19 +143,23 @@ struct LinearCase {
   /// Calls `work` with the coefficients on the device.
   template <class Work>
   void with_coefficients(const Work& work) const {
-    using V = Kokkos::View<const Scalar*, Kokkos::LayoutRight, Memory>;
-    const auto flat = to_device_any(a);
+    const auto flat = numbers_on_device(a);
     const Scalar* data = flat.data();
-    (void)sizeof(V);
     const std::size_t t = std::size_t(T), s = std::size_t(B), d = std::size_t(D), k = std::size_t(K),
                       m = std::size_t(blocks());
     using R = Kokkos::LayoutRight;
-    if (kind == Kind::scalar && varying) work(elaphos::scalar_coefficients(Kokkos::View<const Scalar**, R, Memory>(data, t, s)));
-    if (kind == Kind::scalar && !varying) work(elaphos::scalar_coefficients(Kokkos::View<const Scalar, R, Memory>(data)));
+    if (kind == Kind::scalar && varying) {
+      work(elaphos::scalar_coefficients(Kokkos::View<const Scalar**, R, Memory>(data, t, s)));
+    }
+    if (kind == Kind::scalar && !varying) {
+      work(elaphos::scalar_coefficients(Kokkos::View<const Scalar, R, Memory>(data)));
+    }
     if (kind == Kind::diagonal && varying) {
       work(elaphos::diagonal_coefficients(Kokkos::View<const Scalar***, R, Memory>(data, t, s, d)));
     }
-    if (kind == Kind::diagonal && !varying) work(elaphos::diagonal_coefficients(Kokkos::View<const Scalar*, R, Memory>(data, d)));
+    if (kind == Kind::diagonal && !varying) {
+      work(elaphos::diagonal_coefficients(Kokkos::View<const Scalar*, R, Memory>(data, d)));
+    }
     if constexpr (std::is_floating_point_v<Scalar>) {
       if (kind == Kind::block && varying) {
         work(elaphos::block_coefficients(Kokkos::View<const Scalar*****, R, Memory>(data, t, s, m, k, k)));
@@ -172,7 +176,7 @@ struct LinearCase {
     }
   }
 
-  static Kokkos::View<Scalar*, Kokkos::LayoutRight, Memory> to_device_any(const std::vector<Scalar>& numbers) {
+  static Kokkos::View<Scalar*, Kokkos::LayoutRight, Memory> numbers_on_device(const std::vector<Scalar>& numbers) {
     Kokkos::View<Scalar*, Kokkos::LayoutRight, Memory> out("test::numbers", numbers.size());
     const auto host = Kokkos::create_mirror_view(out);
     for (std::size_t i = 0; i < numbers.size(); ++i) host(i) = numbers[i];
