@@ -2,6 +2,8 @@
 #ifndef ELAPHOS_SRC_EXECUTION_SPACES_HPP
 #define ELAPHOS_SRC_EXECUTION_SPACES_HPP
 
+#include <elaphos/impl/runs_on_host.hpp>
+
 #include <Kokkos_Core.hpp>
 
 // ELAPHOS_FOR_EACH_SPACE(M) expands M(Space) for every execution space that Kokkos was built with: the library's
@@ -50,16 +52,5 @@
   ELAPHOS_WITH_CUDA(M)            \
   ELAPHOS_WITH_HIP(M)             \
   ELAPHOS_WITH_SYCL(M)
-
-namespace elaphos::impl {
-
-/// Whether a space runs on the host's cores, where a thread takes a whole segment, rather than on a device, where a
-/// team does.
-template <class ExecutionSpace>
-inline constexpr bool runs_on_host =
-    Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename ExecutionSpace::memory_space>::accessible &&
-    std::is_same_v<typename ExecutionSpace::memory_space, Kokkos::HostSpace>;
-
-}  // namespace elaphos::impl
 
 #endif

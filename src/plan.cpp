@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <elaphos/errors.hpp>
+#include <elaphos/impl/divide_up.hpp>
 #include <elaphos/plan.hpp>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 namespace elaphos {
 
 namespace {
+
+using impl::divide_up;
 
 // Below this many steps the loop is over before a second thread has woken up.
 constexpr std::int64_t shortest_parallel = 128;
@@ -18,8 +21,6 @@ constexpr std::int64_t many_workers = 256;
 constexpr std::int64_t segments_per_thread = 4;
 // Up to this state size a dense product costs about as much as the step itself, and sees what couples the states.
 constexpr int dense_up_to = 4;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::int64_t automatic_segments(const PlanRequest& request) {
   if (request.steps < shortest_parallel || request.parallel_workers <= 1) return 1;

@@ -62,6 +62,12 @@ TEST_CASE("linear contracts: shapes that do not fit are refused") {
   expect_refusal(elaphos::dense_coefficients(State("a", 5, 5)), b, y0, y, {"A is (5, 5)", "(4, 4)"});
 }
 
+TEST_CASE("linear contracts: blocks wider than is compiled are refused") {
+  const Sequence b("b", 3, 1, 129), y("y", 3, 1, 129);
+  const auto a = elaphos::dense_coefficients(Kokkos::View<double****, Kokkos::LayoutRight, Memory>("a", 3, 1, 129, 129));
+  expect_refusal(a, b, State(), y, {"A is of 129 x 129 blocks", "at most 128"});
+}
+
 TEST_CASE("linear contracts: overlaps, tiles and plans that cannot be are refused") {
   const Sequence b("b", 10, 2, 4), y("y", 10, 2, 4), a("a", 10, 2, 4);
   const State y0("y0", 2, 4);
@@ -113,24 +119,48 @@ TEST_CASE("linear contracts: products that overflow do not spoil states that do 
   }
 }
 
-TEST_CASE("linear contracts: NaN and infinity appear where the loop has them") {
-  constexpr std::int64_t T = 3000;
-  for (const double bad : {double(NAN), double(INFINITY)}) {
-    auto problem = LinearCase<double>::make(Kind::diagonal, true, T, 1, 2, 1, 0.9, 3);
-    problem.b[2 * 1500] = bad;
+TEST_CASE("linear contracts: matrices that overflow do not spoil states that do not") {
+  // The same with 2 on the diagonals.
+  constexpr std::int64_t T = 700;
+  for (const int K : {2, 4, 7, 8, 16, 33, 70}) {
+    LinearCase<float> problem{Kind::dense, true, T, 1, K, K, {}, {}, {}};
+    problem.a.assign(std::size_t(T * K * K), 0.0f);
+    for (std::int64_t t = 0; t < T; ++t) {
+      for (int k = 0; k < K; ++k) problem.a[std::size_t((t * K + k) * K + k)] = 2.0f;
+    }
+    problem.b.assign(std::size_t(T * K), 0.0f);
+    problem.y0.assign(std::size_t(K), 0.0f);
     for (const auto plan : {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled}) {
       LinearOptions options;
       options.plan = plan;
-      CAPTURE(bad, to_string(plan));
-      const auto y = problem.solve(options);
-      int finite_behind = 0, spoilt = 0;
-      for (std::size_t t = 0; t < std::size_t(T); ++t) {
-        if (t >= 1500 && std::isfinite(y[2 * t])) ++finite_behind;
-        if (t < 1500 && !std::isfinite(y[2 * t])) ++spoilt;
-        if (!std::isfinite(y[2 * t + 1])) ++spoilt;
+      CAPTURE(K, to_string(plan));
+      CHECK(test::different_bits(problem.solve(options), std::vector<float>(std::size_t(T * K), 0.0f)) == 0);
+    }
+  }
+}
+
+TEST_CASE("linear contracts: NaN and infinity appear where the loop has them") {
+  constexpr std::int64_t T = 3000;
+  for (const double bad : {double(NAN), double(INFINITY)}) {
+    // Two channels, and two blocks of 5 x 5.
+    for (const int K : {1, 5}) {
+      const std::size_t D = 2 * std::size_t(K);
+      auto problem = LinearCase<double>::make(K == 1 ? Kind::diagonal : Kind::block, true, T, 1, 2 * K, K, 0.9, 3);
+      problem.b[D * 1500] = bad;
+      for (const auto plan : {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled}) {
+        LinearOptions options;
+        options.plan = plan;
+        CAPTURE(bad, K, to_string(plan));
+        const auto y = problem.solve(options);
+        int finite_behind = 0, spoilt = 0;
+        for (std::size_t t = 0; t < std::size_t(T); ++t) {
+          if (t >= 1500 && std::isfinite(y[D * t])) ++finite_behind;
+          if (t < 1500 && !std::isfinite(y[D * t])) ++spoilt;
+          if (!std::isfinite(y[D * t + std::size_t(K)])) ++spoilt;
+        }
+        CHECK(finite_behind == 0);
+        CHECK(spoilt == 0);
       }
-      CHECK(finite_behind == 0);
-      CHECK(spoilt == 0);
     }
   }
 }

@@ -128,7 +128,8 @@ void check(const Case& problem, const std::vector<std::int64_t>& offsets, std::u
 
 const std::vector<std::tuple<Kind, int, int>> shapes = {{Kind::scalar, 3, 1}, {Kind::diagonal, 4, 1},
                                                         {Kind::block, 4, 2},  {Kind::block, 6, 3},
-                                                        {Kind::dense, 3, 3},  {Kind::dense, 5, 5}};
+                                                        {Kind::dense, 3, 3},  {Kind::dense, 5, 5},
+                                                        {Kind::dense, 9, 9}};
 
 }  // namespace
 

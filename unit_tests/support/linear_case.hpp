@@ -202,6 +202,11 @@ struct LinearCase {
     Kokkos::deep_copy(view, host);
   }
 
+  /// Whether at least one step fits in a team's scratch memory, where the plan asks for that.
+  bool fits(const LinearOptions& options) const {
+    return options.plan != LinearPlan::team_per_tile || fitting_tile(sizeof(Scalar), 1, blocks(), K) > 0;
+  }
+
   std::vector<Scalar> solve(LinearOptions options) const {
     if (options.plan == LinearPlan::team_per_tile) {
       options.scan_tile = fitting_tile(sizeof(Scalar), options.scan_tile, blocks(), K);

@@ -36,10 +36,10 @@ std::vector<typename View::non_const_value_type> to_host(const View& view) {
   return {host.data(), host.data() + host.size()};
 }
 
-/// A tile that fits in a team's scratch memory, at most `wanted` steps.
+/// A tile that fits in a team's scratch memory, at most `wanted` steps; 0 if none does.
 inline int fitting_tile(std::size_t scalar_bytes, int wanted, int blocks, int block_size) {
   const std::size_t limit = static_cast<std::size_t>(Kokkos::TeamPolicy<Exec>(1, 1).scratch_size_max(0));
-  while (wanted > 1 && elaphos::team_per_tile_scratch_bytes(scalar_bytes, wanted, blocks, block_size) + 16 > limit) {
+  while (wanted > 0 && elaphos::team_per_tile_scratch_bytes(scalar_bytes, wanted, blocks, block_size) + 16 > limit) {
     wanted /= 2;
   }
   return wanted;

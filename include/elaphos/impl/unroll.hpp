@@ -6,8 +6,12 @@
 // each load waits for the one before. Host compilers do not know the pragma.
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define ELAPHOS_UNROLL _Pragma("unroll")
+#define ELAPHOS_PRAGMA(text) _Pragma(#text)
+/// So many rounds at a time.
+#define ELAPHOS_UNROLL_BY(rounds) ELAPHOS_PRAGMA(unroll (rounds))
 #else
 #define ELAPHOS_UNROLL
+#define ELAPHOS_UNROLL_BY(rounds)
 #endif
 
 #endif

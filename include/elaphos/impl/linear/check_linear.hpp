@@ -28,9 +28,6 @@ struct LinearSizes {
   int block_size;
 };
 
-/// The widest block that is compiled.
-inline constexpr int widest_block = 8;
-
 /// Sizes of a problem whose shapes fit each other. `states` is what is written, (T, B, D) or (B, D); `sequences` is 0
 /// where they are not packed. Throws `InvalidArgument`.
 LinearSizes check_linear(CoefficientKind kind, bool varying, const ArrayShape& a, const ArrayShape& b,

@@ -2,9 +2,12 @@
 #ifndef ELAPHOS_IMPL_LINEAR_HOST_KERNELS_HPP
 #define ELAPHOS_IMPL_LINEAR_HOST_KERNELS_HPP
 
+#include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/linear/host_block.hpp>
 #include <elaphos/impl/linear/host_bundle.hpp>
+#include <elaphos/impl/linear/host_rows.hpp>
 #include <elaphos/impl/linear/linear_problem.hpp>
-#include <elaphos/impl/linear/tile_kernels.hpp>
+#include <elaphos/impl/linear/tile_totals.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -16,135 +19,14 @@ namespace elaphos::impl {
 // On hosts a thread takes a tile of time and a group of channels: it walks time with the states of neighbouring channels
 // in vector registers, where a device's team would share the tile. The same two walks, the same totals.
 
-/// Channels that a thread walks together: some cache lines of a row.
-template <class Scalar>
-inline constexpr int host_lanes = int(256 / sizeof(Scalar));
-
 /// How a host cuts a problem.
 struct HostShape {
   std::int64_t tiles = 1;
   std::int64_t tile_steps = 0;
   std::int64_t groups = 1;  ///< of channels
   std::int64_t bundle = 1;  ///< tiles that a thread takes side by side; their number is a multiple of it
-};
 
-/// A group of channels with one number each, whose coefficients lie in rows like the data: the vector case.
-template <class Scalar>
-struct HostRows {
-  static constexpr int lanes = host_lanes<Scalar>;
-  const LinearProblem<Scalar>& problem;
-  std::int64_t first;
-  int count;
-  Scalar ones[lanes];
-
-  HostRows(const LinearProblem<Scalar>& of, std::int64_t group)
-      : problem(of),
-        first(group * lanes),
-        count(static_cast<int>(std::min<std::int64_t>(lanes, of.channels() - first))) {
-    for (Scalar& one : ones) one = Scalar(1);
-  }
-
-  /// Whether neighbouring channels have neighbouring coefficients.
-  static bool possible(const LinearProblem<Scalar>& of) {
-    const bool rows = of.a.block == 1 && (of.batch == 1 || of.a.sequence == of.blocks);
-    return of.block_size == 1 && rows && of.starts == nullptr;
-  }
-
-  const Scalar* a(std::int64_t p) const {
-    const std::int64_t t = problem.time(p);
-    if (!problem.previous_coefficients) return problem.a.data + t * problem.a.time + first;
-    if (p == 0) return ones;
-    return problem.a.data + (problem.reversed ? t + 1 : t - 1) * problem.a.time + first;
-  }
-
-  std::int64_t entry(std::int64_t p) const { return problem.time(p) * problem.channels() + first; }
-
-  void fold(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
-    if (count == lanes) return fold_some<lanes>(begin, end, A, b);
-    if (count == 1) return fold_some<1>(begin, end, A, b);
-    fold_some<0>(begin, end, A, b);
-  }
-
-  void walk(std::int64_t begin, std::int64_t end, Scalar* state) const {
-    if (count == lanes) return walk_some<lanes>(begin, end, state);
-    if (count == 1) return walk_some<1>(begin, end, state);
-    walk_some<0>(begin, end, state);
-  }
-
- private:
-  // `fixed`: the number of channels where it is known when this is compiled; only then they stay in registers.
-  template <int fixed>
-  void fold_some(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
-    const int n = fixed > 0 ? fixed : count;
-    Scalar product[lanes], offset[lanes];
-    for (int c = 0; c < n; ++c) {
-      product[c] = Scalar(1);
-      offset[c] = Scalar(0);
-    }
-    for (std::int64_t p = begin; p < end; ++p) {
-      const Scalar* factor = a(p);
-      for (int c = 0; c < n; ++c) product[c] = factor[c] * product[c];
-      if (problem.b == nullptr) continue;
-      const Scalar* added = problem.b + entry(p);
-      for (int c = 0; c < n; ++c) offset[c] = multiply_add_any(factor[c], offset[c], added[c]);
-    }
-    bool suspect = false;
-    for (int c = 0; c < n; ++c) suspect = suspect || is_nan(product[c]) || is_nan(offset[c]);
-    // Rare: once more, with products in which a zero wins over an infinity.
-    if (suspect) fold_again(begin, end, n, product, offset);
-    for (int c = 0; c < n; ++c) {
-      A[c] = product[c];
-      b[c] = offset[c];
-    }
-  }
-
-  void fold_again(std::int64_t begin, std::int64_t end, int n, Scalar* product, Scalar* offset) const {
-    for (int c = 0; c < n; ++c) {
-      AffineMap<Scalar, 1> total;
-      total.set_identity();
-      for (std::int64_t p = begin; p < end; ++p) {
-        const Scalar added = problem.b == nullptr ? Scalar(0) : problem.b[entry(p) + c];
-        total = compose(total, AffineMap<Scalar, 1>{{{a(p)[c]}}, {added}});
-      }
-      product[c] = total.A[0][0];
-      offset[c] = total.b[0];
-    }
-  }
-
-  template <int fixed>
-  void walk_some(std::int64_t begin, std::int64_t end, Scalar* from) const {
-    const int n = fixed > 0 ? fixed : count;
-    Scalar state[lanes];
-    for (int c = 0; c < n; ++c) state[c] = from[c];
-    if (problem.composed) return leap_some(begin, end, n, state, from);
-    for (std::int64_t p = begin; p < end; ++p) {
-      const Scalar* factor = a(p);
-      if (problem.b == nullptr) {
-        for (int c = 0; c < n; ++c) state[c] = multiply_add_any(factor[c], state[c], Scalar(0));
-      } else {
-        const Scalar* added = problem.b + entry(p);
-        for (int c = 0; c < n; ++c) state[c] = multiply_add_any(factor[c], state[c], added[c]);
-      }
-      if (problem.y != nullptr) {
-        Scalar* to = problem.y + entry(p);
-        for (int c = 0; c < n; ++c) to[c] = state[c];
-      }
-    }
-    for (int c = 0; c < n; ++c) from[c] = state[c];
-  }
-
-  void leap_some(std::int64_t begin, std::int64_t end, int n, Scalar* state, Scalar* from) const {
-    for (std::int64_t p = begin; p < end; ++p) {
-      for (int c = 0; c < n; ++c) {
-        const AffineMap<Scalar, 1> map{{{a(p)[c]}}, {problem.b[entry(p) + c]}};
-        Scalar one[1] = {state[c]};
-        map.leap(one);
-        state[c] = one[0];
-        if (problem.y != nullptr) problem.y[entry(p) + c] = state[c];
-      }
-    }
-    for (int c = 0; c < n; ++c) from[c] = state[c];
-  }
+  std::int64_t begin(std::int64_t tile, std::int64_t steps) const { return std::min(steps, tile * tile_steps); }
 };
 
 /// The composed map of every tile, on a host.
@@ -178,8 +60,7 @@ struct HostFold {
   }
 
   void fold_tile(std::int64_t tile, std::int64_t group) const {
-    const std::int64_t begin = std::min(problem.steps, tile * shape.tile_steps);
-    const std::int64_t end = std::min(problem.steps, begin + shape.tile_steps);
+    const std::int64_t begin = shape.begin(tile, problem.steps), end = shape.begin(tile + 1, problem.steps);
     if constexpr (size == 1) {
       if (rows) {
         const HostRows<Scalar> some(problem, group);
@@ -188,11 +69,17 @@ struct HostFold {
         return;
       }
     }
-    const ChannelReader<Scalar, size> reader(problem, group);
-    AffineMap<Scalar, size> total;
-    total.set_identity();
-    for (std::int64_t p = begin; p < end; ++p) total = compose(total, reader.map(p));
-    reader.write_map(tile, total, totals.A, totals.b);
+    if constexpr (size == widest_block) {
+      const HostBlock<Scalar> block(problem, group);
+      const std::int64_t at = block.reader().place(tile);
+      block.fold(begin, end, totals.A + at * problem.block_size, totals.spare + at * problem.block_size, totals.b + at);
+    } else {
+      const ChannelReader<Scalar, size> reader(problem, group);
+      AffineMap<Scalar, size> total;
+      total.set_identity();
+      for (std::int64_t p = begin; p < end; ++p) total = compose(total, reader.map(p));
+      reader.write_map(tile, total, totals.A, totals.b);
+    }
   }
 };
 
@@ -226,8 +113,7 @@ struct HostWalk {
   }
 
   void walk_tile(std::int64_t tile, std::int64_t group) const {
-    const std::int64_t begin = std::min(problem.steps, tile * shape.tile_steps);
-    const std::int64_t end = std::min(problem.steps, begin + shape.tile_steps);
+    const std::int64_t begin = shape.begin(tile, problem.steps), end = shape.begin(tile + 1, problem.steps);
     const bool last = tile == shape.tiles - 1;
     if constexpr (size == 1) {
       if (rows) {
@@ -246,18 +132,78 @@ struct HostWalk {
       }
     }
     const ChannelReader<Scalar, size> reader(problem, group);
-    Scalar state[size];
+    Scalar state[size] = {};
     if (tile == 0) {
       reader.initial_state(state);
     } else {
       reader.read_state(tile_ends, tile - 1, state);
     }
-    for (std::int64_t p = begin; p < end; ++p) {
-      reader.advance(reader.map(p), state);
-      reader.write(p, state);
+    if constexpr (size == widest_block) {
+      HostBlock<Scalar>(problem, group).walk(begin, end, state);
+    } else {
+      for (std::int64_t p = begin; p < end; ++p) {
+        reader.advance(reader.map(p), state);
+        reader.write(p, state);
+      }
     }
     if (last) reader.write_end(state);
   }
+};
+
+/// Launches the kernels on a host; blocks wider than those in between are compiled once, for any width.
+template <class ExecutionSpace, class Scalar, int size>
+class HostKernels {
+ public:
+  using Problem = LinearProblem<Scalar>;
+  using Shape = HostShape;
+  static constexpr int spare_entries(const Problem& problem) {
+    return size == widest_block ? problem.block_size * problem.block_size : 0;
+  }
+
+  explicit HostKernels(const ExecutionSpace& exec) : m_exec(exec) {}
+
+  Shape by_channel(const Problem& problem) const {
+    return {1, problem.steps, divide_up(problem.channels(), rows(problem) ? host_lanes<Scalar> : 1), 1};
+  }
+
+  /// A tile a thread: there are no more, so that the recurrence over tiles is walked at once.
+  Shape cut(const Problem& problem) const {
+    Shape shape = by_channel(problem);
+    if (problem.steps == 0 || problem.composed) return shape;
+    std::int64_t tiles = m_exec.concurrency();
+    if constexpr (size == 1) {
+      if (HostBundle<Scalar>::possible(problem)) shape.bundle = HostBundle<Scalar>::tiles;
+    }
+    tiles *= shape.bundle;
+    shape.tile_steps = divide_up(problem.steps, std::max<std::int64_t>(1, std::min(tiles, problem.steps)));
+    shape.tiles = divide_up(divide_up(problem.steps, shape.tile_steps), shape.bundle) * shape.bundle;
+    return shape;
+  }
+
+  /// Cutting time costs a second walk, so it takes idle threads, and steps enough to keep them busy.
+  bool cutting_pays(const Problem& problem) const {
+    const std::int64_t threads = m_exec.concurrency();
+    return size <= 4 && !problem.composed && by_channel(problem).groups * 2 <= threads &&
+           problem.steps >= 128 * threads;
+  }
+
+  void fold(const Problem& problem, const Shape& shape, const TileTotals<Scalar>& totals) const {
+    launch("Elaphos::linear_fold", shape, HostFold<Scalar, size>{problem, shape, totals, rows(problem)});
+  }
+  void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends) const {
+    launch("Elaphos::linear_walk", shape, HostWalk<Scalar, size>{problem, shape, tile_ends, rows(problem)});
+  }
+
+ private:
+  static bool rows(const Problem& problem) { return size == 1 && HostRows<Scalar>::possible(problem); }
+
+  template <class Kernel>
+  void launch(const char* label, const Shape& shape, const Kernel& kernel) const {
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+    Kokkos::parallel_for(label, Policy(m_exec, 0, shape.tiles / shape.bundle * shape.groups), kernel);
+  }
+
+  const ExecutionSpace& m_exec;
 };
 
 }  // namespace elaphos::impl

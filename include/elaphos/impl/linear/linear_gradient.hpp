@@ -2,7 +2,7 @@
 #ifndef ELAPHOS_IMPL_LINEAR_LINEAR_GRADIENT_HPP
 #define ELAPHOS_IMPL_LINEAR_LINEAR_GRADIENT_HPP
 
-#include <elaphos/impl/linear/linear_memory.hpp>
+#include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/linear/linear_problem.hpp>
 #include <elaphos/impl/linear/solve_linear.hpp>
 #include <elaphos/workspace.hpp>

@@ -3,19 +3,13 @@
 #define ELAPHOS_IMPL_LINEAR_LINEAR_MEMORY_HPP
 
 #include <elaphos/impl/linear/linear_problem.hpp>
-#include <elaphos/impl/linear/tile_kernels.hpp>
+#include <elaphos/impl/linear/tile_totals.hpp>
 #include <elaphos/workspace.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace elaphos::impl {
-
-template <class ExecutionSpace>
-inline constexpr bool linear_on_host = std::is_same_v<typename ExecutionSpace::memory_space, Kokkos::HostSpace>;
-
-inline std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// A shorter problem, one step a tile, whose states are the states behind the tiles.
 template <class Scalar>
@@ -45,24 +39,30 @@ class LinearMemory {
 
   Scalar* take(std::size_t count) {
     Scalar* const taken = m_next;
-    m_next += count;
+    m_next += rounded(count);
     return taken;
   }
   Scalar* take_states(const LinearProblem<Scalar>& problem, std::int64_t tiles) {
     return take(std::size_t(tiles * problem.channels()) * std::size_t(problem.block_size));
   }
-  TileTotals<Scalar> take_totals(const LinearProblem<Scalar>& problem, std::int64_t tiles) {
+  /// `spare`: numbers that a kernel needs besides, for each tile and channel.
+  TileTotals<Scalar> take_totals(const LinearProblem<Scalar>& problem, std::int64_t tiles, int spare) {
     const std::size_t states = std::size_t(tiles * problem.channels()) * std::size_t(problem.block_size);
+    // Matrices and what is read like them are aligned: `take` rounds up.
     Scalar* const A = take(states * std::size_t(problem.block_size));
-    return {A, take(states)};
+    Scalar* const b = take(states);
+    return {A, b, take(std::size_t(tiles * problem.channels()) * std::size_t(spare))};
   }
   /// Numbers that the totals and ends of `tiles` tiles take.
-  static std::size_t needed(const LinearProblem<Scalar>& problem, std::int64_t tiles) {
-    return std::size_t(tiles * problem.channels()) * std::size_t(problem.block_size) *
-           (std::size_t(problem.block_size) + 2);
+  static std::size_t needed(const LinearProblem<Scalar>& problem, std::int64_t tiles, int spare) {
+    const std::size_t K = std::size_t(problem.block_size), maps = std::size_t(tiles * problem.channels());
+    return rounded(maps * K * K) + 2 * rounded(maps * K) + rounded(maps * std::size_t(spare));
   }
 
  private:
+  // To whole multiples of 16 bytes, so that all starts are aligned.
+  static std::size_t rounded(std::size_t count) { return (count + 15) / 16 * 16; }
+
   Scalar* m_next;
 };
 

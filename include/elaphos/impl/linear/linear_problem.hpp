@@ -11,6 +11,9 @@
 
 namespace elaphos::impl {
 
+/// The widest block that is compiled.
+inline constexpr int widest_block = 128;
+
 /// Where the coefficients lie: strides, in numbers, of time, sequence, block, row and column. A stride is 0 where the
 /// coefficients do not depend on it.
 template <class Scalar>
@@ -78,30 +81,45 @@ struct ChannelReader {
     for (int r = 0; r < size; ++r) state[r] = given && real(r) ? problem.y0[first_entry + r] : Scalar(0);
   }
 
+  /// Of a packed sequence whose first step position p is: 1 + its number; else 0.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t start(std::int64_t p) const {
+    return problem.starts == nullptr ? 0 : problem.starts[problem.time(p)];
+  }
+
+  /// A number of the first state of packed sequence `its_start` - 1; where y0 is given.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar first_state(std::int32_t its_start, int r) const {
+    return problem.y0[(its_start - 1) * problem.width() + first_of_y0 + r];
+  }
+
+  /// The coefficients of position p, or null for the identity.
+  KOKKOS_FORCEINLINE_FUNCTION const Scalar* matrix(std::int64_t p) const {
+    const std::int64_t t = problem.time(p);
+    if (!problem.previous_coefficients) return coefficients + t * problem.a.time;
+    if (p == 0 || start(p) != 0) return nullptr;
+    return coefficients + (problem.reversed ? t + 1 : t - 1) * problem.a.time;
+  }
+
   /// The map of position p. A packed sequence's first step is the constant map to its own first state.
   KOKKOS_FORCEINLINE_FUNCTION Map map(std::int64_t p) const {
     Map out;
     const std::int64_t t = problem.time(p);
-    const std::int32_t start = problem.starts == nullptr ? 0 : problem.starts[t];
-    if (problem.previous_coefficients && (p == 0 || start != 0)) {
+    const std::int32_t its_start = start(p);
+    const Scalar* from = matrix(p);
+    if (from == nullptr) {
       out.set_identity();
+    } else if (size == problem.block_size && problem.a.row == size) {
+      // Of one piece, so that offsets are known when this is compiled.
+      ELAPHOS_UNROLL
+      for (int r = 0; r < size; ++r) {
+        ELAPHOS_UNROLL
+        for (int c = 0; c < size; ++c) out.A[r][c] = from[r * size + c];
+      }
     } else {
-      const std::int64_t at = problem.previous_coefficients ? (problem.reversed ? t + 1 : t - 1) : t;
-      const Scalar* from = coefficients + at * problem.a.time;
-      if (size == problem.block_size && problem.a.row == size) {
-        // Of one piece, so that offsets are known when this is compiled.
+      ELAPHOS_UNROLL
+      for (int r = 0; r < size; ++r) {
         ELAPHOS_UNROLL
-        for (int r = 0; r < size; ++r) {
-          ELAPHOS_UNROLL
-          for (int c = 0; c < size; ++c) out.A[r][c] = from[r * size + c];
-        }
-      } else {
-        ELAPHOS_UNROLL
-        for (int r = 0; r < size; ++r) {
-          ELAPHOS_UNROLL
-          for (int c = 0; c < size; ++c) {
-            out.A[r][c] = real(r) && real(c) ? from[r * problem.a.row + c * problem.a.column] : Scalar(0);
-          }
+        for (int c = 0; c < size; ++c) {
+          out.A[r][c] = real(r) && real(c) ? from[r * problem.a.row + c * problem.a.column] : Scalar(0);
         }
       }
     }
@@ -109,13 +127,11 @@ struct ChannelReader {
     for (int r = 0; r < size; ++r) {
       out.b[r] = problem.b != nullptr && real(r) ? problem.b[entry(t) + r] : Scalar(0);
     }
-    if (start != 0) {
+    if (its_start != 0) {
       Scalar state[size];
       ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
-        state[r] = problem.y0 != nullptr && real(r)
-                       ? problem.y0[(start - 1) * problem.width() + first_of_y0 + r]
-                       : Scalar(0);
+        state[r] = problem.y0 != nullptr && real(r) ? first_state(its_start, r) : Scalar(0);
       }
       out.step(state);
       ELAPHOS_UNROLL

@@ -3,10 +3,11 @@
 #define ELAPHOS_IMPL_LINEAR_TEAM_PER_TILE_HPP
 
 #include <elaphos/impl/linear/linear_problem.hpp>
-#include <elaphos/impl/linear/tile_kernels.hpp>
+#include <elaphos/impl/linear/tile_totals.hpp>
 
 #include <Kokkos_Core.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace elaphos::impl {
@@ -46,7 +47,7 @@ struct ScratchTile {
   /// later <- later after earlier, in place: row by row, so that one row is all that has to be kept.
   template <int size>
   KOKKOS_FUNCTION void compose_into(int earlier, int later, int block) const {
-    const int K = layout.block_size;
+    const int K = size == 1 ? 1 : layout.block_size;
     Scalar* const own_A = A(later, block);
     Scalar* const own_b = b(later, block);
     const Scalar* const its_A = A(earlier, block);
@@ -90,6 +91,8 @@ struct TeamPerTile {
   }
 
  private:
+  KOKKOS_FUNCTION int block_size() const { return size == 1 ? 1 : problem.block_size; }
+
   template <class Work>
   KOKKOS_FUNCTION void for_each(const Member& member, int count, const Work& work) const {
     for (int i = member.team_rank(); i < count; i += member.team_size()) work(i);
@@ -98,14 +101,26 @@ struct TeamPerTile {
 
   KOKKOS_FUNCTION void load(const Member& member, const ScratchTile<Scalar>& tile, std::int64_t begin, int steps,
                             std::int64_t sequence) const {
-    const int K = problem.block_size, blocks = layout.blocks;
+    const int K = block_size(), blocks = layout.blocks;
     for_each(member, steps * blocks, [&](int i) {
       const int step = i / blocks, block = i % blocks;
       const ChannelReader<Scalar, size> reader(problem, sequence * blocks + block);
-      const AffineMap<Scalar, size> map = reader.map(begin + step);
+      const std::int64_t p = begin + step, from = reader.entry(problem.time(p));
+      const Scalar* const matrix = reader.matrix(p);
+      const std::int32_t start = reader.start(p);
+      Scalar* const A = tile.A(step, block);
+      Scalar* const b = tile.b(step, block);
       for (int r = 0; r < K; ++r) {
-        for (int c = 0; c < K; ++c) tile.A(step, block)[r * K + c] = map.A[r][c];
-        tile.b(step, block)[r] = map.b[r];
+        b[r] = problem.b == nullptr ? Scalar(0) : problem.b[from + r];
+        for (int c = 0; c < K; ++c) {
+          const Scalar factor = matrix == nullptr ? Scalar(r == c ? 1 : 0)
+                                                  : matrix[r * problem.a.row + c * problem.a.column];
+          // A packed sequence's first step is the constant map to its own first state.
+          if (start != 0 && problem.y0 != nullptr) {
+            b[r] = multiply_add_any(factor, reader.first_state(start, c), b[r]);
+          }
+          A[r * K + c] = start != 0 ? Scalar(0) : factor;
+        }
       }
     });
   }
@@ -124,7 +139,7 @@ struct TeamPerTile {
   // Of any number of steps: that is a sum of powers of two, each a complete node.
   KOKKOS_FUNCTION void write_total(const Member& member, const ScratchTile<Scalar>& tile, std::int64_t at, int steps,
                                    std::int64_t sequence) const {
-    const int K = problem.block_size, blocks = layout.blocks;
+    const int K = block_size(), blocks = layout.blocks;
     for_each(member, blocks, [&](int block) {
       int done = 0;
       for (int bit = 1 << 10; bit > 0; bit /= 2) {
@@ -155,7 +170,7 @@ struct TeamPerTile {
           enter(reader, at, state);
         } else {
           const Scalar* before = problem.y + reader.entry(problem.time(begin + first - 1));
-          for (int r = 0; r < size; ++r) state[r] = reader.real(r) ? before[r] : Scalar(0);
+          for (int r = 0; r < block_size(); ++r) state[r] = before[r];
         }
         step(tile, last, block, half == 1, state);
         reader.write(begin + last, state);
@@ -173,20 +188,19 @@ struct TeamPerTile {
   // A node of one step is the step itself, and acts as the loop's.
   KOKKOS_FUNCTION void step(const ScratchTile<Scalar>& tile, int last, int block, bool single,
                             Scalar (&state)[size]) const {
-    const int K = problem.block_size;
-    AffineMap<Scalar, size> map;
-    for (int r = 0; r < size; ++r) {
-      const bool real = size == 1 || r < K;
-      for (int c = 0; c < size; ++c) {
-        map.A[r][c] = real && (size == 1 || c < K) ? tile.A(last, block)[r * K + c] : Scalar(0);
+    const int K = block_size();
+    const Scalar* const A = tile.A(last, block);
+    const Scalar* const b = tile.b(last, block);
+    Scalar next[size];
+    for (int r = 0; r < K; ++r) {
+      next[r] = b[r];
+      for (int c = 0; c < K; ++c) next[r] = multiply_add_any(A[r * K + c], state[c], next[r]);
+      if (!single && is_nan(next[r])) {
+        next[r] = b[r];
+        for (int c = 0; c < K; ++c) next[r] = next[r] + overflow_safe_product(A[r * K + c], state[c]);
       }
-      map.b[r] = real ? tile.b(last, block)[r] : Scalar(0);
     }
-    if (single) {
-      map.step(state);
-    } else {
-      map.leap(state);
-    }
+    for (int r = 0; r < K; ++r) state[r] = next[r];
   }
 };
 

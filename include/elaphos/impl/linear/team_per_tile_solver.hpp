@@ -5,6 +5,8 @@
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/linear/linear_memory.hpp>
 #include <elaphos/impl/linear/team_per_tile.hpp>
+#include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/runs_on_host.hpp>
 #include <elaphos/linear_options.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -32,8 +34,8 @@ class TeamPerTileSolver {
       return;
     }
     LinearMemory<ExecutionSpace, Scalar> memory(m_exec, m_workspace,
-                                                LinearMemory<ExecutionSpace, Scalar>::needed(problem, tiles) + extra);
-    const TileTotals<Scalar> totals = memory.take_totals(problem, tiles);
+                                                LinearMemory<ExecutionSpace, Scalar>::needed(problem, tiles, 0) + extra);
+    const TileTotals<Scalar> totals = memory.take_totals(problem, tiles, 0);
     Scalar* const ends = memory.take_states(problem, tiles);
     launch(problem, layout, tiles, totals, nullptr);
     solve_tiles(problem_of_tiles(problem, tiles, totals, ends), memory);
@@ -64,7 +66,7 @@ class TeamPerTileSolver {
     Policy policy(m_exec, static_cast<int>(tiles * problem.batch), 1);
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(bytes(layout))));
     // A thread a step where teams can be so large; a host's thread takes a whole tile, since its barriers are dear.
-    const int most = linear_on_host<ExecutionSpace> ? 1 : policy.team_size_max(kernel, Kokkos::ParallelForTag());
+    const int most = runs_on_host<ExecutionSpace> ? 1 : policy.team_size_max(kernel, Kokkos::ParallelForTag());
     Policy sized(m_exec, static_cast<int>(tiles * problem.batch), std::min(layout.steps, most));
     sized.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(bytes(layout))));
     Kokkos::parallel_for("Elaphos::linear_team_per_tile", sized, kernel);

@@ -4,19 +4,13 @@
 
 #include <elaphos/impl/linear/number_tile.hpp>
 #include <elaphos/impl/linear/tile_team.hpp>
+#include <elaphos/impl/linear/tile_totals.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
 
 namespace elaphos::impl {
-
-/// Where the composed maps of tiles are kept: as coefficients and offsets of a shorter problem, one step a tile.
-template <class Scalar>
-struct TileTotals {
-  Scalar* A;  ///< (tiles, channels, K, K)
-  Scalar* b;  ///< (tiles, channels, K)
-};
 
 /// The composed map of every tile. Reads 2 words a step and channel (of maps of one number), writes 2 a tile.
 template <class Member, class Scalar, int size>

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_DIVIDE_UP_HPP
+#define ELAPHOS_IMPL_DIVIDE_UP_HPP
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// a / b, rounded up, for a >= 0 and b > 0.
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace elaphos::impl
+
+#endif

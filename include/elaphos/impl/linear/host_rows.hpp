@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_LINEAR_HOST_ROWS_HPP
+#define ELAPHOS_IMPL_LINEAR_HOST_ROWS_HPP
+
+#include <elaphos/impl/linear/linear_problem.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// Channels that a thread walks together: some cache lines of a row.
+template <class Scalar>
+inline constexpr int host_lanes = int(256 / sizeof(Scalar));
+
+/// A group of channels with one number each, whose coefficients lie in rows like the data: the vector case.
+template <class Scalar>
+struct HostRows {
+  static constexpr int lanes = host_lanes<Scalar>;
+  const LinearProblem<Scalar>& problem;
+  std::int64_t first;
+  int count;
+  Scalar ones[lanes];
+
+  HostRows(const LinearProblem<Scalar>& of, std::int64_t group)
+      : problem(of),
+        first(group * lanes),
+        count(static_cast<int>(std::min<std::int64_t>(lanes, of.channels() - first))) {
+    for (Scalar& one : ones) one = Scalar(1);
+  }
+
+  /// Whether neighbouring channels have neighbouring coefficients.
+  static bool possible(const LinearProblem<Scalar>& of) {
+    const bool rows = of.a.block == 1 && (of.batch == 1 || of.a.sequence == of.blocks);
+    return of.block_size == 1 && rows && of.starts == nullptr;
+  }
+
+  const Scalar* a(std::int64_t p) const {
+    const std::int64_t t = problem.time(p);
+    if (!problem.previous_coefficients) return problem.a.data + t * problem.a.time + first;
+    if (p == 0) return ones;
+    return problem.a.data + (problem.reversed ? t + 1 : t - 1) * problem.a.time + first;
+  }
+
+  std::int64_t entry(std::int64_t p) const { return problem.time(p) * problem.channels() + first; }
+
+  void fold(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
+    if (count == lanes) return fold_some<lanes>(begin, end, A, b);
+    if (count == 1) return fold_some<1>(begin, end, A, b);
+    fold_some<0>(begin, end, A, b);
+  }
+
+  void walk(std::int64_t begin, std::int64_t end, Scalar* state) const {
+    if (count == lanes) return walk_some<lanes>(begin, end, state);
+    if (count == 1) return walk_some<1>(begin, end, state);
+    walk_some<0>(begin, end, state);
+  }
+
+ private:
+  // `fixed`: the number of channels where it is known when this is compiled; only then they stay in registers.
+  template <int fixed>
+  void fold_some(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
+    const int n = fixed > 0 ? fixed : count;
+    Scalar product[lanes], offset[lanes];
+    for (int c = 0; c < n; ++c) {
+      product[c] = Scalar(1);
+      offset[c] = Scalar(0);
+    }
+    for (std::int64_t p = begin; p < end; ++p) {
+      const Scalar* factor = a(p);
+      for (int c = 0; c < n; ++c) product[c] = factor[c] * product[c];
+      if (problem.b == nullptr) continue;
+      const Scalar* added = problem.b + entry(p);
+      for (int c = 0; c < n; ++c) offset[c] = multiply_add_any(factor[c], offset[c], added[c]);
+    }
+    bool suspect = false;
+    for (int c = 0; c < n; ++c) suspect = suspect || is_nan(product[c]) || is_nan(offset[c]);
+    // Rare: once more, with products in which a zero wins over an infinity.
+    if (suspect) fold_again(begin, end, n, product, offset);
+    for (int c = 0; c < n; ++c) {
+      A[c] = product[c];
+      b[c] = offset[c];
+    }
+  }
+
+  void fold_again(std::int64_t begin, std::int64_t end, int n, Scalar* product, Scalar* offset) const {
+    for (int c = 0; c < n; ++c) {
+      AffineMap<Scalar, 1> total;
+      total.set_identity();
+      for (std::int64_t p = begin; p < end; ++p) {
+        const Scalar added = problem.b == nullptr ? Scalar(0) : problem.b[entry(p) + c];
+        total = compose(total, AffineMap<Scalar, 1>{{{a(p)[c]}}, {added}});
+      }
+      product[c] = total.A[0][0];
+      offset[c] = total.b[0];
+    }
+  }
+
+  template <int fixed>
+  void walk_some(std::int64_t begin, std::int64_t end, Scalar* from) const {
+    const int n = fixed > 0 ? fixed : count;
+    Scalar state[lanes];
+    for (int c = 0; c < n; ++c) state[c] = from[c];
+    if (problem.composed) return leap_some(begin, end, n, state, from);
+    for (std::int64_t p = begin; p < end; ++p) {
+      const Scalar* factor = a(p);
+      if (problem.b == nullptr) {
+        for (int c = 0; c < n; ++c) state[c] = multiply_add_any(factor[c], state[c], Scalar(0));
+      } else {
+        const Scalar* added = problem.b + entry(p);
+        for (int c = 0; c < n; ++c) state[c] = multiply_add_any(factor[c], state[c], added[c]);
+      }
+      if (problem.y != nullptr) {
+        Scalar* to = problem.y + entry(p);
+        for (int c = 0; c < n; ++c) to[c] = state[c];
+      }
+    }
+    for (int c = 0; c < n; ++c) from[c] = state[c];
+  }
+
+  void leap_some(std::int64_t begin, std::int64_t end, int n, Scalar* state, Scalar* from) const {
+    for (std::int64_t p = begin; p < end; ++p) {
+      for (int c = 0; c < n; ++c) {
+        const AffineMap<Scalar, 1> map{{{a(p)[c]}}, {problem.b[entry(p) + c]}};
+        Scalar one[1] = {state[c]};
+        map.leap(one);
+        state[c] = one[0];
+        if (problem.y != nullptr) problem.y[entry(p) + c] = state[c];
+      }
+    }
+    for (int c = 0; c < n; ++c) from[c] = state[c];
+  }
+};
+
+}  // namespace elaphos::impl
+
+#endif
