@@ -27,7 +27,7 @@ KOKKOS_FORCEINLINE_FUNCTION void write_pack(Scalar* to, const Pack<Scalar>& pack
   *reinterpret_cast<Pack<Scalar>*>(to) = pack;
 }
 
-inline bool aligned_for_packs(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
+KOKKOS_INLINE_FUNCTION bool aligned_for_packs(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % 16 == 0; }
 
 }  // namespace elaphos::impl
 

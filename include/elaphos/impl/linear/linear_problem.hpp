@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LINEAR_LINEAR_PROBLEM_HPP
 
 #include <elaphos/impl/linear/affine_map.hpp>
+#include <elaphos/impl/pack.hpp>
 #include <elaphos/impl/unroll.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -55,7 +56,7 @@ struct LinearProblem {
 template <class Scalar, int size>
 struct ChannelReader {
   using Map = AffineMap<Scalar, size>;
-  LinearProblem<Scalar> problem;
+  const LinearProblem<Scalar>& problem;
   std::int64_t first_entry;   // of the channel in (B, D)
   std::int64_t first_of_y0;   // packed: of the channel in (D)
   const Scalar* coefficients;
@@ -109,11 +110,7 @@ struct ChannelReader {
       out.set_identity();
     } else if (size == problem.block_size && problem.a.row == size) {
       // Of one piece, so that offsets are known when this is compiled.
-      ELAPHOS_UNROLL
-      for (int r = 0; r < size; ++r) {
-        ELAPHOS_UNROLL
-        for (int c = 0; c < size; ++c) out.A[r][c] = from[r * size + c];
-      }
+      read_whole(from, out);
     } else {
       ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
@@ -142,6 +139,26 @@ struct ChannelReader {
       }
     }
     return out;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static void read_whole(const Scalar* from, Map& out) {
+    constexpr int pack = Pack<Scalar>::size;
+    if constexpr (size * size % pack == 0 && size > 1) {
+      if (aligned_for_packs(from)) {
+        ELAPHOS_UNROLL
+        for (int e = 0; e < size * size; e += pack) {
+          const Pack<Scalar> some = read_pack(from + e);
+          ELAPHOS_UNROLL
+          for (int v = 0; v < pack; ++v) out.A[(e + v) / size][(e + v) % size] = some.v[v];
+        }
+        return;
+      }
+    }
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) {
+      ELAPHOS_UNROLL
+      for (int c = 0; c < size; ++c) out.A[r][c] = from[r * size + c];
+    }
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void advance(const Map& map, Scalar (&state)[size]) const {

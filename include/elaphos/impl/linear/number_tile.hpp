@@ -3,192 +3,293 @@
 #define ELAPHOS_IMPL_LINEAR_NUMBER_TILE_HPP
 
 #include <elaphos/impl/linear/tile_team.hpp>
+#include <elaphos/impl/linear/warp_stage.hpp>
+#include <elaphos/impl/pack.hpp>
 #include <elaphos/impl/unroll.hpp>
+#include <elaphos/impl/warp.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace elaphos::impl {
 
-/// A tile of channels of one number, which stays in registers between the two walks over a run: 2 words read and 1
-/// written a step and channel, whatever happens in between.
-///
-/// With 32 lanes each load of a warp is a row. With few channels a row is short, and loads go through scratch memory.
-/// What is not a plain walk (packed sequences, the ends of the problem, missing offsets) goes step by step.
-template <class Member, class Scalar>
-struct TileThread<Member, Scalar, 1> : TileTeam<Member, Scalar, 1> {
+/// How tiles of channels of one number are read.
+enum class TileAccess {
+  rows,    ///< 8 channels and more: a warp's load is a few rows, as they lie in memory
+  staged,  ///< fewer, whose rows are short: warps copy their runs through scratch memory
+  line,    ///< one, whose numbers lie side by side: the same, in packs
+  steps    ///< what is neither (packed sequences, missing offsets, strided channels): step by step
+};
+
+/// A thread's run of a tile of channels of one number, which stays in registers between the two walks over it: 2 words
+/// read and 1 written a step and channel, whatever happens in between.
+template <class Member, class Scalar, TileAccess access>
+class NumberTile {
+ public:
   using Team = TileTeam<Member, Scalar, 1>;
   using Map = AffineMap<Scalar, 1>;
-  using Team::lane, Team::member, Team::reader, Team::real, Team::run, Team::shape, Team::shared;
-  static constexpr int steps = steps_in_a_run<1>;
+  static constexpr int steps = steps_in_a_run<Scalar, 1>;
+  using Line = WarpStage<Member, Scalar, steps, Pack<Scalar>::size>;
 
-  Scalar a[steps], b[steps];
-
-  KOKKOS_FUNCTION TileThread(const Member& of, const LinearProblem<Scalar>& problem, const TileShape& its_shape,
-                             std::int64_t its_group)
-      : Team(of, problem, its_shape, its_group) {}
-
-  /// Whether tiles of a problem may be staged: neighbouring channels have neighbouring numbers.
-  static bool can_stage(const LinearProblem<Scalar>& of) {
-    const bool rows = (of.blocks == 1 || of.a.block == 1) && (of.batch == 1 || of.a.sequence == of.blocks);
-    return rows && of.starts == nullptr && of.b != nullptr && of.y != nullptr;
+  static std::size_t scratch_bytes(const TileShape& shape) {
+    if (access == TileAccess::line) return 2 * Line::bytes(shape.warps());
+    if (access != TileAccess::staged) return 0;
+    return 2 * sizeof(Scalar) * std::size_t(shape.warps()) * staged_entries + 48;
   }
 
-  KOKKOS_FUNCTION Map fold(std::int64_t tile) {
-    if (shape.staged) {
-      stage(tile);
-      ELAPHOS_UNROLL
-      for (int i = 0; i < steps; ++i) {
-        const int e = shared.staged_place(((run * steps) + i) * channels() + lane);
-        a[i] = real ? shared.a[e] : Scalar(1);
-        b[i] = real ? shared.b[e] : Scalar(0);
-      }
-    } else if (plain(tile)) {
-      const Scalar* from_a = coefficients(tile);
-      const Scalar* from_b = reader.problem.b + reader.entry(reader.problem.time(this->first_step(tile)));
-      ELAPHOS_UNROLL
-      for (int i = 0; i < steps; ++i) a[i] = from_a[i * a_stride()];
-      ELAPHOS_UNROLL
-      for (int i = 0; i < steps; ++i) b[i] = from_b[i * stride()];
-    } else {
-      read_step_by_step(tile);
+  /// The access that suits a problem cut into groups of `lanes` channels.
+  static TileAccess best_access(const LinearProblem<Scalar>& of, int lanes) {
+    const bool rows = (of.blocks == 1 || of.a.block == 1) && (of.batch == 1 || of.a.sequence == of.blocks);
+    if (of.starts != nullptr || of.b == nullptr || of.y == nullptr) return TileAccess::steps;
+    if (lanes >= 8) return TileAccess::rows;
+    if (!rows) return TileAccess::steps;
+    const bool packs = aligned_for_packs(of.a.data) && aligned_for_packs(of.b) && aligned_for_packs(of.y);
+    if (of.channels() == 1 && of.a.time == 1 && !of.reversed && !of.previous_coefficients && packs) {
+      return TileAccess::line;
     }
-    Scalar product = a[0], offset = b[0];
+    return TileAccess::staged;
+  }
+
+  KOKKOS_FUNCTION NumberTile(const Team& team, const LinearProblem<Scalar>& problem)
+      : m_team(team),
+        m_reader(problem, team.real ? team.channel : 0),
+        m_line_a(team.member, team.shape.warps()),
+        m_line_b(team.member, team.shape.warps()) {
+    if constexpr (access == TileAccess::staged) {
+      const std::size_t bytes = sizeof(Scalar) * std::size_t(team.shape.warps()) * staged_entries;
+      const int warp = team.member.team_rank() / warp_size;
+      m_staged_a = static_cast<Scalar*>(team.member.team_shmem().get_shmem_aligned(bytes, 16)) + warp * staged_entries;
+      m_staged_b = static_cast<Scalar*>(team.member.team_shmem().get_shmem_aligned(bytes, 16)) + warp * staged_entries;
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION const ChannelReader<Scalar, 1>& reader() const { return m_reader; }
+
+  /// The map of this thread's run; steps past the problem's end act as the identity.
+  KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t tile) {
+    if constexpr (access == TileAccess::staged) {
+      stage(tile);
+    } else if constexpr (access == TileAccess::line) {
+      read_line(tile);
+    } else if constexpr (access == TileAccess::rows) {
+      read_rows(tile);
+    } else {
+      read_steps(tile);
+    }
+    Scalar product = m_a[0], offset = m_b[0];
     ELAPHOS_UNROLL
     for (int i = 1; i < steps; ++i) {
-      product = a[i] * product;
-      offset = multiply_add_any(a[i], offset, b[i]);
+      product = m_a[i] * product;
+      offset = multiply_add_any(m_a[i], offset, m_b[i]);
     }
     if (is_nan(product) || is_nan(offset)) return fold_again();
     return {{{product}}, {offset}};
   }
 
-  KOKKOS_FUNCTION void walk(std::int64_t tile, Scalar (&state)[1]) {
-    if (shape.staged) {
-      member.team_barrier();  // everyone has read its numbers
+  /// Walks this thread's run from its entry and writes the states.
+  KOKKOS_FORCEINLINE_FUNCTION void walk(std::int64_t tile, Scalar (&state)[1]) {
+    const int left = steps_left(tile);
+    if constexpr (access == TileAccess::staged) {
       ELAPHOS_UNROLL
       for (int i = 0; i < steps; ++i) {
         advance(i, state);
-        if (real) shared.b[shared.staged_place(((run * steps) + i) * channels() + lane)] = state[0];
+        m_b[i] = state[0];
       }
-      member.team_barrier();
       unstage(tile);
-    } else if (plain(tile) && reader.problem.y != nullptr) {
-      Scalar* to = reader.problem.y + reader.entry(reader.problem.time(this->first_step(tile)));
+    } else if constexpr (access == TileAccess::line) {
       ELAPHOS_UNROLL
       for (int i = 0; i < steps; ++i) {
         advance(i, state);
-        to[i * stride()] = state[0];
+        m_b[i] = state[0];
+      }
+      const std::int64_t first = first_of_warp(tile);
+      m_line_b.put(0, m_b);  // where its own numbers were, and nobody else's
+      sync_warp(m_team.member);
+      m_line_b.drain(m_reader.problem.y + first, m_reader.problem.steps - first);
+    } else if constexpr (access == TileAccess::rows) {
+      Scalar* to = m_reader.problem.y + m_reader.entry(m_reader.problem.time(m_team.first_step(tile)));
+      const std::int64_t stride = row_stride();
+      ELAPHOS_UNROLL
+      for (int i = 0; i < steps; ++i) {
+        advance(i, state);
+        if (i < left) *to = state[0];
+        to += stride;
       }
     } else {
-      const std::int64_t first = this->first_step(tile);
+      const std::int64_t first = m_team.first_step(tile);
       ELAPHOS_UNROLL
       for (int i = 0; i < steps; ++i) {
         advance(i, state);
-        if (real && first + i < reader.problem.steps) reader.write(first + i, state);
+        if (i < left) m_reader.write(first + i, state);
       }
     }
   }
 
  private:
-  KOKKOS_FUNCTION int channels() const { return static_cast<int>(reader.problem.channels()); }
-  KOKKOS_FUNCTION std::int64_t a_stride() const {
-    return reader.problem.reversed ? -reader.problem.a.time : reader.problem.a.time;
+  struct NoLine {
+    KOKKOS_FORCEINLINE_FUNCTION NoLine(const Member&, int) {}
+  };
+
+  // A warp's numbers in scratch, one a bank where threads go through them 16 apart.
+  static constexpr int staged_entries = warp_size * (steps + 1);
+  KOKKOS_FORCEINLINE_FUNCTION static int staged_place(int e) { return e + e / steps; }
+
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t row_stride() const {
+    const std::int64_t row = m_reader.problem.channels();
+    return m_reader.problem.reversed ? -row : row;
   }
-  KOKKOS_FUNCTION std::int64_t stride() const {
-    const std::int64_t row = reader.problem.channels();
-    return reader.problem.reversed ? -row : row;
+
+  // Steps of this thread's run that are the problem's; none for lanes without a channel.
+  KOKKOS_FORCEINLINE_FUNCTION int steps_left(std::int64_t tile) const {
+    const std::int64_t left = m_reader.problem.steps - m_team.first_step(tile);
+    return !m_team.real || left < 0 ? 0 : (left < steps ? static_cast<int>(left) : steps);
   }
 
   // From a step to the one whose coefficients it takes.
-  KOKKOS_FUNCTION std::int64_t shift() const {
-    if (!reader.problem.previous_coefficients) return 0;
-    return reader.problem.reversed ? 1 : -1;
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t shift() const {
+    if (!m_reader.problem.previous_coefficients) return 0;
+    return m_reader.problem.reversed ? 1 : -1;
   }
 
   // Numbers past the problem's end act as the identity.
-  KOKKOS_FUNCTION void advance(int i, Scalar (&state)[1]) const { reader.advance(Map{{{a[i]}}, {b[i]}}, state); }
-
-  KOKKOS_FUNCTION bool plain(std::int64_t tile) const {
-    const LinearProblem<Scalar>& problem = reader.problem;
-    const std::int64_t first = this->first_step(tile);
-    return real && problem.starts == nullptr && problem.b != nullptr && first + steps <= problem.steps &&
-           !(problem.previous_coefficients && first == 0);
+  KOKKOS_FORCEINLINE_FUNCTION void advance(int i, Scalar (&state)[1]) const {
+    m_reader.advance(Map{{{m_a[i]}}, {m_b[i]}}, state);
   }
 
-  KOKKOS_FUNCTION const Scalar* coefficients(std::int64_t tile) const {
-    const LinearProblem<Scalar>& problem = reader.problem;
-    return reader.coefficients + (problem.time(this->first_step(tile)) + shift()) * problem.a.time;
+  KOKKOS_FORCEINLINE_FUNCTION void read_rows(std::int64_t tile) {
+    const LinearProblem<Scalar>& problem = m_reader.problem;
+    const std::int64_t first = m_team.first_step(tile), t = problem.time(first);
+    const int left = steps_left(tile);
+    // The first step of an adjoint has the identity, and no step before it.
+    const int skipped = problem.previous_coefficients && first == 0 ? 1 : 0;
+    const std::int64_t a_stride = problem.reversed ? -problem.a.time : problem.a.time, b_stride = row_stride();
+    const Scalar* from_a = m_reader.coefficients + (t + shift()) * problem.a.time;
+    const Scalar* from_b = problem.b + m_reader.entry(t);
+    ELAPHOS_UNROLL
+    for (int i = 0; i < steps; ++i) {
+      m_a[i] = i < left && i >= skipped ? *from_a : Scalar(1);
+      m_b[i] = i < left ? *from_b : Scalar(0);
+      from_a += a_stride;
+      from_b += b_stride;
+    }
   }
 
-  KOKKOS_FUNCTION void read_step_by_step(std::int64_t tile) {
-    const std::int64_t first = this->first_step(tile);
+  KOKKOS_FORCEINLINE_FUNCTION void read_line(std::int64_t tile) {
+    const std::int64_t first = first_of_warp(tile), available = m_reader.problem.steps - first;
+    sync_warp(m_team.member);  // the tile before has been copied out
+    m_line_a.fill(m_reader.problem.a.data + first, available);
+    m_line_b.fill(m_reader.problem.b + first, available);
+    sync_warp(m_team.member);
+    m_line_a.get(0, m_a);
+    m_line_b.get(0, m_b);
+    if (available >= warp_size * steps) return;
+    const int left = steps_left(tile);
+    ELAPHOS_UNROLL
+    for (int i = 0; i < steps; ++i) {
+      if (i < left) continue;
+      m_a[i] = Scalar(1);
+      m_b[i] = Scalar(0);
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void read_steps(std::int64_t tile) {
+    const std::int64_t first = m_team.first_step(tile);
+    const int left = steps_left(tile);
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
       Map map;
       map.set_identity();
-      if (real && first + i < reader.problem.steps) map = reader.map(first + i);
-      a[i] = map.A[0][0];
-      b[i] = map.b[0];
+      if (i < left) map = m_reader.map(first + i);
+      m_a[i] = map.A[0][0];
+      m_b[i] = map.b[0];
     }
   }
 
   KOKKOS_FUNCTION Map fold_again() const {
-    Map total{{{a[0]}}, {b[0]}};
+    Map total{{{m_a[0]}}, {m_b[0]}};
     ELAPHOS_UNROLL
-    for (int i = 1; i < steps; ++i) total = compose(total, Map{{{a[i]}}, {b[i]}});
+    for (int i = 1; i < steps; ++i) total = compose(total, Map{{{m_a[i]}}, {m_b[i]}});
     return total;
   }
 
-  // The tile's number that this thread copies in round i, or -1: neighbours copy neighbouring numbers.
-  KOKKOS_FUNCTION int copied(int i, std::int64_t tile, int& row, int& column) const {
-    const int C = channels(), e = i * shape.team_size() + member.team_rank();
-    row = C == 1 ? e : e / C;
-    column = C == 1 ? 0 : e - row * C;
-    return row < shape.tile_steps() && tile * shape.tile_steps() + row < reader.problem.steps ? e : -1;
+  // The warp's runs are rows of all channels, one behind the other: its first position, and how many numbers they have.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_of_warp(std::int64_t tile) const {
+    const int warp = m_team.member.team_rank() / warp_size;
+    return tile * m_team.shape.tile_steps() + std::int64_t(warp) * (warp_size / m_team.shape.lanes) * steps;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION int numbers_of_warp(std::int64_t first) const {
+    const std::int64_t left = m_reader.problem.steps - first, rows = (warp_size / m_team.shape.lanes) * steps;
+    return left <= 0 ? 0 : static_cast<int>((left < rows ? left : rows) * m_reader.problem.channels());
   }
 
-  // All threads copy the tile's rows into scratch. First all loads, then all stores, so that loads do not wait for one
-  // another.
-  KOKKOS_FUNCTION void stage(std::int64_t tile) {
-    const LinearProblem<Scalar>& problem = reader.problem;
-    const std::int64_t first = tile * shape.tile_steps(), C = channels();
-    member.team_barrier();  // the tile before has been copied out
+  // First all loads, then all stores, so that loads do not wait for one another. Neighbours copy neighbouring numbers;
+  // backwards they count down.
+  KOKKOS_FORCEINLINE_FUNCTION void stage(std::int64_t tile) {
+    const LinearProblem<Scalar>& problem = m_reader.problem;
+    const std::int64_t first = first_of_warp(tile);
+    const int C = static_cast<int>(problem.channels()), rank = m_team.member.team_rank() % warp_size;
+    const int count = numbers_of_warp(first);
+    sync_warp(m_team.member);  // the tile before has been copied out
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
-      int row, column;
-      a[i] = Scalar(1);
-      b[i] = Scalar(0);
-      if (copied(i, tile, row, column) >= 0) {
+      const int e = i * warp_size + rank, row = e / C, column = e - row * C;
+      m_a[i] = Scalar(1);
+      m_b[i] = Scalar(0);
+      if (e < count) {
         const std::int64_t t = problem.time(first + row);
-        b[i] = problem.b[t * C + column];
+        m_b[i] = problem.b[t * C + column];
         if (!problem.previous_coefficients || first + row > 0) {
-          a[i] = problem.a.data[(t + shift()) * problem.a.time + column];
+          m_a[i] = problem.a.data[(t + shift()) * problem.a.time + column];
         }
       }
     }
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
-      const int e = i * shape.team_size() + member.team_rank();
-      if (e < shape.tile_steps() * C) {
-        shared.a[shared.staged_place(e)] = a[i];
-        shared.b[shared.staged_place(e)] = b[i];
-      }
+      const int e = staged_place(i * warp_size + rank);
+      m_staged_a[e] = m_a[i];
+      m_staged_b[e] = m_b[i];
     }
-    member.team_barrier();
-  }
-
-  KOKKOS_FUNCTION void unstage(std::int64_t tile) const {
-    const LinearProblem<Scalar>& problem = reader.problem;
-    const std::int64_t first = tile * shape.tile_steps(), C = channels();
+    sync_warp(m_team.member);
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
-      int row, column;
-      const int e = copied(i, tile, row, column);
-      if (e >= 0) problem.y[problem.time(first + row) * C + column] = shared.b[shared.staged_place(e)];
+      const int e = staged_place(run_in_warp() * steps * C + i * C + m_team.lane);
+      m_a[i] = m_team.real ? m_staged_a[e] : Scalar(1);
+      m_b[i] = m_team.real ? m_staged_b[e] : Scalar(0);
     }
   }
+
+  KOKKOS_FORCEINLINE_FUNCTION int run_in_warp() const {
+    return m_team.run % (warp_size / m_team.shape.lanes);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void unstage(std::int64_t tile) const {
+    const LinearProblem<Scalar>& problem = m_reader.problem;
+    const std::int64_t first = first_of_warp(tile);
+    const int C = static_cast<int>(problem.channels()), rank = m_team.member.team_rank() % warp_size;
+    const int count = numbers_of_warp(first);
+    sync_warp(m_team.member);  // all have read their numbers
+    ELAPHOS_UNROLL
+    for (int i = 0; i < steps; ++i) {
+      if (m_team.real) m_staged_b[staged_place(run_in_warp() * steps * C + i * C + m_team.lane)] = m_b[i];
+    }
+    sync_warp(m_team.member);
+    ELAPHOS_UNROLL
+    for (int i = 0; i < steps; ++i) {
+      const int e = i * warp_size + rank;
+      if (e >= count) continue;
+      const int row = C == 1 ? e : e / C;
+      problem.y[problem.time(first + row) * C + (e - row * C)] = m_staged_b[staged_place(e)];
+    }
+  }
+
+  const Team& m_team;
+  ChannelReader<Scalar, 1> m_reader;
+  [[no_unique_address]] std::conditional_t<access == TileAccess::line, Line, NoLine> m_line_a, m_line_b;
+  Scalar m_a[steps], m_b[steps];
+  Scalar* m_staged_a = nullptr;
+  Scalar* m_staged_b = nullptr;
 };
 
 }  // namespace elaphos::impl

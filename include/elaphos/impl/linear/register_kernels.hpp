@@ -3,12 +3,16 @@
 #define ELAPHOS_IMPL_LINEAR_REGISTER_KERNELS_HPP
 
 #include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/linear/block_line.hpp>
+#include <elaphos/impl/linear/block_tile.hpp>
+#include <elaphos/impl/linear/number_tile.hpp>
 #include <elaphos/impl/linear/tile_kernels.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace elaphos::impl {
 
@@ -20,6 +24,8 @@ class RegisterKernels {
   using Shape = TileShape;
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
   static constexpr int spare_entries(const Problem&) { return 0; }
+  /// Teams that a processor of the device holds at a time: some load while others scan.
+  static constexpr int teams_at_a_time = size == 1 ? V_TEAMS : (size == 2 ? 6 : 4);
 
   explicit RegisterKernels(const ExecutionSpace& exec) : m_exec(exec) {}
 
@@ -28,12 +34,13 @@ class RegisterKernels {
 
   Shape cut(const Problem& problem) const {
     Shape shape;
-    while (shape.lanes < 32 && shape.lanes < problem.channels()) shape.lanes *= 2;
+    while (shape.lanes < warp_size && shape.lanes < problem.channels()) shape.lanes *= 2;
     shape.runs = team_size / shape.lanes;
-    shape.run_steps = steps_in_a_run<size>;
-    if constexpr (size == 1) shape.staged = shape.lanes <= 16 && TileThread<Member, Scalar, 1>::can_stage(problem);
-    // No more threads than there are steps for.
-    while (shape.runs > 1 && std::int64_t(shape.runs / 2) * shape.run_steps >= problem.steps) shape.runs /= 2;
+    shape.run_steps = steps_in_a_run<Scalar, size>;
+    // No more warps than there are steps for.
+    while (shape.team_size() > warp_size && std::int64_t(shape.runs / 2) * shape.run_steps >= problem.steps) {
+      shape.runs /= 2;
+    }
     shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, std::int64_t(shape.tile_steps())));
     shape.groups = divide_up(problem.channels(), shape.lanes);
     return shape;
@@ -42,31 +49,52 @@ class RegisterKernels {
   /// One team walks a few tiles sooner than two more kernels start, and many groups of channels keep a device busy.
   bool cutting_pays(const Problem& problem) const {
     const Shape shape = cut(problem);
-    return shape.tiles > 4 && shape.groups * shape.team_size() < m_exec.concurrency() / 2;
+    return shape.tiles > (size == 1 ? 4 : 1) && shape.groups * shape.team_size() < m_exec.concurrency() / 2;
   }
 
   void fold(const Problem& problem, const Shape& shape, const TileTotals<Scalar>& totals) const {
-    launch("Elaphos::linear_fold", shape.tiles * shape.groups, shape,
-           FoldTiles<Member, Scalar, size>{problem, shape, totals}, TileScratch<Scalar, size>::bytes(shape));
+    with_tile(problem, shape, [&]<class Tile>(std::type_identity<Tile>) {
+      launch("Elaphos::linear_fold", shape.tiles * shape.groups, shape,
+             FoldTiles<Member, Scalar, size, Tile>{problem, shape, totals});
+    });
   }
   void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends) const {
-    launch("Elaphos::linear_walk", tile_ends == nullptr ? shape.groups : shape.tiles * shape.groups, shape,
-           WalkTiles<Member, Scalar, size>{problem, shape, tile_ends}, TileScratch<Scalar, size>::bytes(shape));
+    with_tile(problem, shape, [&]<class Tile>(std::type_identity<Tile>) {
+      launch("Elaphos::linear_walk", tile_ends == nullptr ? shape.groups : shape.tiles * shape.groups, shape,
+             WalkTiles<Member, Scalar, size, Tile>{problem, shape, tile_ends});
+    });
+  }
+
+  /// Calls `work` with the type of a thread's part that suits the problem.
+  template <class Work>
+  static void with_tile(const Problem& problem, const Shape& shape, const Work& work) {
+    if constexpr (size > 1) {
+      if (BlockLine<Member, Scalar, size>::possible(problem)) {
+        work(std::type_identity<BlockLine<Member, Scalar, size>>());
+      } else {
+        work(std::type_identity<BlockTile<Member, Scalar, size>>());
+      }
+    } else {
+      switch (NumberTile<Member, Scalar, TileAccess::steps>::best_access(problem, shape.lanes)) {
+        case TileAccess::rows: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::rows>>());
+        case TileAccess::line: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::line>>());
+        case TileAccess::staged: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::staged>>());
+        default: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::steps>>());
+      }
+    }
   }
 
   template <class Kernel>
-  void launch(const char* label, std::int64_t teams, const Shape& shape, const Kernel& kernel,
-              std::size_t scratch_bytes) const {
-    // Two teams on a processor of the device: one loads while the other scans.
-    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, size == 1 ? 2 : 1>>;
+  void launch(const char* label, std::int64_t teams, const Shape& shape, const Kernel& kernel) const {
+    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, teams_at_a_time>>;
     Policy policy(m_exec, static_cast<int>(teams), shape.team_size());
-    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(scratch_bytes)));
+    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(shape))));
     Kokkos::parallel_for(label, policy, kernel);
   }
 
  private:
   // Numbers of any width take the same scratch memory, within the 48 KiB that Kokkos before 5.2 gives.
-  static constexpr int team_size = size == 1 ? int(1024 / sizeof(Scalar)) : 128;
+  static constexpr int team_size = int((size == 1 ? 1024 : 512) / sizeof(Scalar));
 
   const ExecutionSpace& m_exec;
 };

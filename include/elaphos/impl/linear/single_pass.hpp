@@ -3,10 +3,13 @@
 #define ELAPHOS_IMPL_LINEAR_SINGLE_PASS_HPP
 
 #include <elaphos/impl/linear/tile_kernels.hpp>
+#include <elaphos/impl/unroll.hpp>
+#include <elaphos/impl/warp.hpp>
 
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <cstring>
 
 namespace elaphos::impl {
 
@@ -30,20 +33,51 @@ struct Mailbox {
 
   // Volatile accesses go past the caches that are not shared, and to 64 bits at once. (Kokkos::atomic_load would be a
   // compare-and-swap, and hundreds of threads that wait would block each other: 20 times slower on an H200.)
-  KOKKOS_FUNCTION void put(std::int64_t place, const Scalar& value) const {
-    const auto* from = reinterpret_cast<const std::uint32_t*>(&value);
+  KOKKOS_FORCEINLINE_FUNCTION void put(std::int64_t place, const Scalar& value) const {
+    std::uint32_t from[words];
+    std::memcpy(from, &value, sizeof(Scalar));
+    ELAPHOS_UNROLL
     for (int i = 0; i < words; ++i) *const_cast<volatile Word*>(data + place * words + i) = arrived | from[i];
   }
-  /// Waits for the number.
-  KOKKOS_FUNCTION Scalar get(std::int64_t place) const {
-    Scalar value;
-    auto* to = reinterpret_cast<std::uint32_t*>(&value);
-    for (int i = 0; i < words; ++i) {
-      Word word = 0;
-      while ((word & arrived) == 0) word = *const_cast<const volatile Word*>(data + place * words + i);
-      to[i] = static_cast<std::uint32_t>(word);
-    }
-    return value;
+
+  /// A number on its way. Looking and checking are apart, so that a thread has several looks on their way at once.
+  struct Letter {
+    Word word[words];
+  };
+  KOKKOS_FORCEINLINE_FUNCTION Letter look(std::int64_t place) const {
+    Letter letter;
+    ELAPHOS_UNROLL
+    for (int i = 0; i < words; ++i) letter.word[i] = *const_cast<const volatile Word*>(data + place * words + i);
+    return letter;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static bool is_there(const Letter& letter) {
+    bool all = true;
+    ELAPHOS_UNROLL
+    for (int i = 0; i < words; ++i) all = all && (letter.word[i] & arrived) != 0;
+    return all;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar wait(std::int64_t place) const {
+    Letter letter;
+    do {
+      letter = look(place);
+    } while (!is_there(letter));
+    return value(letter);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static Letter of(const Scalar& value) {
+    Letter letter;
+    std::uint32_t from[words];
+    std::memcpy(from, &value, sizeof(Scalar));
+    ELAPHOS_UNROLL
+    for (int i = 0; i < words; ++i) letter.word[i] = arrived | from[i];
+    return letter;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static Scalar value(const Letter& letter) {
+    std::uint32_t to[words];
+    ELAPHOS_UNROLL
+    for (int i = 0; i < words; ++i) to[i] = static_cast<std::uint32_t>(letter.word[i]);
+    Scalar out;
+    std::memcpy(&out, to, sizeof(Scalar));
+    return out;
   }
 };
 
@@ -72,83 +106,106 @@ struct ClearMessages {
 };
 
 /// Reads 2 words a step and channel and writes 1; per tile and channel some 10 words more.
-template <class Member, class Scalar>
+template <class Member, class Scalar, class Tile>
 struct SinglePass {
+  using Team = TileTeam<Member, Scalar, 1>;
   using Map = AffineMap<Scalar, 1>;
   LinearProblem<Scalar> problem;
   TileShape shape;
   TileMessages<Scalar> messages;
+  int window;  ///< tiles, at most `longest_window`
 
-  /// Tiles of a window: as many as the threads of a lane can look back at in one go.
-  KOKKOS_FUNCTION static int window(const TileShape& shape) { return shape.runs; }
+  /// The first warp looks back, each thread at a few maps.
+  static int longest_window(const TileShape& shape) { return 8 * (warp_size / shape.lanes); }
 
   static std::size_t scratch_bytes(const TileShape& shape) {
-    return TileScratch<Scalar, 1>::bytes(shape) + sizeof(Map) * std::size_t(shape.team_size()) + 64;
+    return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + 48;
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     auto* team_ticket = static_cast<std::int64_t*>(member.team_shmem().get_shmem_aligned(sizeof(std::int64_t), 16));
-    auto* earlier = static_cast<Map*>(
-        member.team_shmem().get_shmem_aligned(sizeof(Map) * std::size_t(shape.team_size()), 16));
     if (member.team_rank() == 0) {
       *team_ticket = static_cast<std::int64_t>(Kokkos::atomic_fetch_add(messages.ticket, 1u));
     }
     member.team_barrier();
     const std::int64_t tile = *team_ticket / shape.groups;
-    TileThread<Member, Scalar, 1> thread(member, problem, shape, *team_ticket % shape.groups);
-    const std::int64_t channels = problem.channels(), channel = thread.channel, in_front = tile / window(shape);
-    const int place = static_cast<int>(tile % window(shape)), last_place = window(shape) - 1;
-    const bool last_run = thread.run == shape.runs - 1;
+    Team team(member, problem, shape, *team_ticket - tile * shape.groups);
+    Tile thread(team, problem);
+    const std::int64_t channels = problem.channels(), in_front = tile / window;
+    const int place = static_cast<int>(tile - in_front * window);
+    const bool window_ends = place == window - 1 && tile + 1 < shape.tiles;
 
-    const Map total = thread.scan(thread.fold(tile));
-    if (last_run && thread.real && place != last_place) {
-      messages.map_a.put(tile * channels + channel, total.A[0][0]);
-      messages.map_b.put(tile * channels + channel, total.b[0]);
+    team.scan(thread.fold(tile));
+    if (team.last_run() && team.real && !window_ends) {
+      const Map total = team.total();
+      messages.map_a.put(tile * channels + team.channel, total.A[0][0]);
+      messages.map_b.put(tile * channels + team.channel, total.b[0]);
     }
-    const Map before = look_back(thread, earlier, tile - place, place);
-    if (thread.run == 0 && thread.real) {
-      Scalar state[1];
-      if (in_front == 0) {
-        thread.reader.initial_state(state);
-      } else {
-        state[0] = messages.state.get(in_front * channels + channel);
-      }
-      before.leap(state);
-      thread.shared.carry[thread.lane][0] = state[0];
-      if (place == last_place && tile + 1 < shape.tiles) {
-        // From the window's front in two leaps, whatever the runs do: what is handed on must not wait for them.
-        thread.shared.maps[(shape.runs - 1) * shape.lanes + thread.lane].leap(state);
-        messages.state.put((in_front + 1) * channels + channel, state[0]);
+    if (member.team_rank() < warp_size) {
+      const Map before = look_back(team, tile - place, place);
+      if (team.run == 0 && team.real) {
+        // From the window's front in one leap, whatever the runs do: what is handed on must not wait for them.
+        Map to_end;
+        if (window_ends) to_end = compose(before, team.total());
+        Scalar state[1];
+        if (in_front == 0) {
+          thread.reader().initial_state(state);
+        } else {
+          state[0] = messages.state.wait(in_front * channels + team.channel);
+        }
+        if (window_ends) {
+          Scalar end[1] = {state[0]};
+          to_end.leap(end);
+          messages.state.put((in_front + 1) * channels + team.channel, end[0]);
+        }
+        before.leap(state);
+        team.carry()[0] = state[0];
       }
     }
     member.team_barrier();
-    Scalar state[1] = {thread.shared.carry[thread.lane][0]};
-    thread.enter_run(state);
+    Scalar state[1] = {team.carry()[0]};
+    team.enter_run(state);
     thread.walk(tile, state);
-    if (last_run && tile + 1 == shape.tiles && thread.real) thread.reader.write_end(state);
+    if (team.last_run() && tile + 1 == shape.tiles && team.real) thread.reader().write_end(state);
   }
 
  private:
-  // The map of the `place` tiles from `first` on, for run 0 of each lane: a tree over the lane's threads, one a tile.
-  template <class Thread>
-  KOKKOS_FUNCTION Map look_back(const Thread& thread, Map* earlier, std::int64_t first, int place) const {
-    const int rank = thread.member.team_rank();
-    Map own;
-    own.set_identity();
-    if (thread.run < place && thread.real) {
-      const std::int64_t at = (first + thread.run) * problem.channels() + thread.channel;
-      own = {{{messages.map_a.get(at)}}, {messages.map_b.get(at)}};
+  // The map of the `place` tiles from `first` on, for run 0 of each lane: some in order by each thread of the first warp,
+  // then neighbours, pairs of neighbours, ... A few looks are on their way at a time.
+  KOKKOS_FORCEINLINE_FUNCTION Map look_back(const Team& team, std::int64_t first, int place) const {
+    constexpr int at_a_time = sizeof(Scalar) > 4 ? 2 : 4;
+    using Letters = Mailbox<Scalar>;
+    const std::int64_t channels = problem.channels();
+    const int threads = warp_size / shape.lanes, maps_a_thread = (place + threads - 1) / threads;
+    int from = team.run * maps_a_thread, to = from + maps_a_thread;
+    if (to > place) to = place;
+    if (!team.real) to = from;
+    Map all;
+    all.set_identity();
+    for (; from < to; from += at_a_time) {
+      typename Letters::Letter a[at_a_time], b[at_a_time];
+      bool complete;
+      do {
+        complete = true;
+        ELAPHOS_UNROLL
+        for (int i = 0; i < at_a_time; ++i) {
+          const std::int64_t at = (first + from + i) * channels + team.channel;
+          a[i] = from + i < to ? messages.map_a.look(at) : Letters::of(Scalar(1));
+          b[i] = from + i < to ? messages.map_b.look(at) : Letters::of(Scalar(0));
+        }
+        ELAPHOS_UNROLL
+        for (int i = 0; i < at_a_time; ++i) complete = complete && Letters::is_there(a[i]) && Letters::is_there(b[i]);
+      } while (!complete);
+      ELAPHOS_UNROLL
+      for (int i = 0; i < at_a_time; ++i) all = compose(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}});
     }
-    // Pairs of neighbours, pairs of pairs, ...: run 0 ends up with all of them, in order.
-    for (int distance = 1; distance < place; distance *= 2) {
-      earlier[rank] = own;
-      thread.member.team_barrier();
-      if (thread.run % (2 * distance) == 0 && thread.run + distance < shape.runs) {
-        own = compose(own, earlier[rank + distance * shape.lanes]);
-      }
-      thread.member.team_barrier();
+#if ELAPHOS_HAS_WARPS
+    for (int distance = shape.lanes; distance < warp_size; distance *= 2) {
+      const Map later = shuffle_down(all, distance);
+      if (team.member.team_rank() + distance < warp_size) all = compose(all, later);
     }
-    return own;
+#endif
+    return all;
   }
 };
 

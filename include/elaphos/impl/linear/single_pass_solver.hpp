@@ -9,6 +9,7 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -33,18 +34,16 @@ class SinglePassSolver {
   SinglePassSolver(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace)
       : m_exec(exec), m_workspace(workspace) {}
 
-  // On an H200 a window hands its state on in about half a microsecond, and what it moves should take as long: measured,
-  // 8 channels were faster in a single pass and 32, whose windows are shorter, in tiles.
+  // Measured on an H200: what a window moves should take as long as handing its state on, about a microsecond.
   bool pays(const Problem& problem) const {
     const TileShape shape = Kernels(m_exec).cut(problem);
-    return problem.y != nullptr && problem.channels() * shape.tile_steps() * shape.runs >= 128 * 1024;
+    return problem.y != nullptr && problem.channels() * shape.tile_steps() * window(shape) >= 128 * 1024;
   }
 
   void solve(const Problem& problem) const {
     const Kernels kernels(m_exec);
     const TileShape shape = kernels.cut(problem);
-    using Kernel = SinglePass<typename Kernels::Member, Scalar>;
-    const std::int64_t windows = divide_up(shape.tiles, std::int64_t(Kernel::window(shape)));
+    const std::int64_t windows = divide_up(shape.tiles, std::int64_t(window(shape)));
     const std::int64_t words = TileMessages<Scalar>::count(shape.tiles, windows, problem.channels());
     auto* const memory =
         m_workspace.template reserve<unsigned long long>(m_exec, Buffer::linear, static_cast<std::size_t>(words));
@@ -52,11 +51,23 @@ class SinglePassSolver {
                          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(m_exec, 0, words),
                          ClearMessages{memory});
     const auto messages = TileMessages<Scalar>::in(memory, shape.tiles, problem.channels());
-    kernels.launch("Elaphos::linear_single_pass", shape.tiles * shape.groups, shape, Kernel{problem, shape, messages},
-                   Kernel::scratch_bytes(shape));
+    Kernels::with_tile(problem, shape, [&]<class Tile>(std::type_identity<Tile>) {
+      kernels.launch("Elaphos::linear_single_pass", shape.tiles * shape.groups, shape,
+                     SinglePass<Member, Scalar, Tile>{problem, shape, messages, window(shape)});
+    });
   }
 
  private:
+  using Member = typename Kernels::Member;
+
+  // Of the teams that a device holds at a time a third are in a window, so that the next windows' tiles are read while
+  // a state is handed on.
+  int window(const TileShape& shape) const {
+    const std::int64_t teams = m_exec.concurrency() / 2048 * Kernels::teams_at_a_time / V_WIN;
+    const int longest = SinglePass<Member, Scalar, NumberTile<Member, Scalar, TileAccess::rows>>::longest_window(shape);
+    return static_cast<int>(std::clamp<std::int64_t>(teams / shape.groups, 1, longest));
+  }
+
   const ExecutionSpace& m_exec;
   Workspace<ExecutionSpace>& m_workspace;
 };

@@ -2,7 +2,6 @@
 #ifndef ELAPHOS_IMPL_LINEAR_TILE_KERNELS_HPP
 #define ELAPHOS_IMPL_LINEAR_TILE_KERNELS_HPP
 
-#include <elaphos/impl/linear/number_tile.hpp>
 #include <elaphos/impl/linear/tile_team.hpp>
 #include <elaphos/impl/linear/tile_totals.hpp>
 
@@ -12,53 +11,64 @@
 
 namespace elaphos::impl {
 
-/// The composed map of every tile. Reads 2 words a step and channel (of maps of one number), writes 2 a tile.
-template <class Member, class Scalar, int size>
+/// The composed map of every tile. Reads 2 words a step and channel (of maps of one number), writes 2 a tile. `Tile` is a
+/// thread's part: a NumberTile or a BlockTile.
+template <class Member, class Scalar, int size, class Tile>
 struct FoldTiles {
   LinearProblem<Scalar> problem;
   TileShape shape;
   TileTotals<Scalar> totals;
 
+  static std::size_t scratch_bytes(const TileShape& shape) {
+    return TileTeam<Member, Scalar, size>::scratch_bytes(shape) + Tile::scratch_bytes(shape);
+  }
+
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const std::int64_t team = member.league_rank(), tile = team / shape.groups;
-    TileThread<Member, Scalar, size> thread(member, problem, shape, team % shape.groups);
-    const AffineMap<Scalar, size> total = thread.scan(thread.fold(tile));
-    if (!thread.real || thread.run != shape.runs - 1) return;
-    thread.reader.write_map(tile, total, totals.A, totals.b);
+    const std::int64_t index = member.league_rank(), tile = index / shape.groups;
+    TileTeam<Member, Scalar, size> team(member, problem, shape, index - tile * shape.groups);
+    Tile thread(team, problem);
+    team.scan(thread.fold(tile));
+    if (team.real && team.last_run()) thread.reader().write_map(tile, team.total(), totals.A, totals.b);
   }
 };
 
 /// Walks tiles from a known state. With `tile_ends`, the states behind each tile, every tile by a team of its own;
 /// without, all tiles of a group of channels by one team. Reads 2 words a step and channel, writes 1.
-template <class Member, class Scalar, int size>
+template <class Member, class Scalar, int size, class Tile>
 struct WalkTiles {
   LinearProblem<Scalar> problem;
   TileShape shape;
   const Scalar* tile_ends;  // (tiles, channels, K), or null
 
+  static std::size_t scratch_bytes(const TileShape& shape) {
+    return FoldTiles<Member, Scalar, size, Tile>::scratch_bytes(shape);
+  }
+
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const std::int64_t team = member.league_rank(), own = team / shape.groups;
-    TileThread<Member, Scalar, size> thread(member, problem, shape, team % shape.groups);
+    const std::int64_t index = member.league_rank(), own = index / shape.groups;
+    TileTeam<Member, Scalar, size> team(member, problem, shape, index - own * shape.groups);
+    Tile thread(team, problem);
     Scalar state[size];
-    if (thread.run == 0 && thread.real) {
+    if (team.run == 0 && team.real) {
       if (tile_ends == nullptr || own == 0) {
-        thread.reader.initial_state(thread.shared.carry[thread.lane]);
+        thread.reader().initial_state(team.carry());
       } else {
-        thread.reader.read_state(tile_ends, own - 1, thread.shared.carry[thread.lane]);
+        thread.reader().read_state(tile_ends, own - 1, team.carry());
       }
     }
     const std::int64_t last = tile_ends == nullptr ? shape.tiles : own + 1;
     for (std::int64_t tile = tile_ends == nullptr ? 0 : own; tile < last; ++tile) {
-      thread.scan(thread.fold(tile));  // its barriers also publish the carry
-      for (int r = 0; r < size; ++r) state[r] = thread.shared.carry[thread.lane][r];
-      thread.enter_run(state);
+      team.scan(thread.fold(tile));  // its barrier also publishes the carry
+      for (int r = 0; r < size; ++r) state[r] = team.carry()[r];
+      team.enter_run(state);
       thread.walk(tile, state);
+      if (tile + 1 == last) break;
       member.team_barrier();
-      if (thread.run == shape.runs - 1) {
-        for (int r = 0; r < size; ++r) thread.shared.carry[thread.lane][r] = state[r];
+      if (team.last_run()) {
+        for (int r = 0; r < size; ++r) team.carry()[r] = state[r];
       }
     }
-    if (thread.run == shape.runs - 1 && last == shape.tiles && thread.real) thread.reader.write_end(state);
+    if (team.last_run() && last == shape.tiles && team.real) thread.reader().write_end(state);
   }
 };
 

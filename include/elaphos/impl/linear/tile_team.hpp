@@ -3,6 +3,8 @@
 #define ELAPHOS_IMPL_LINEAR_TILE_TEAM_HPP
 
 #include <elaphos/impl/linear/linear_problem.hpp>
+#include <elaphos/impl/unroll.hpp>
+#include <elaphos/impl/warp.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -14,128 +16,123 @@ namespace elaphos::impl {
 /// How teams cut a problem on a device: a team takes `lanes` neighbouring channels, so that memory is read in whole rows,
 /// and cuts its tile of time into `runs` runs of equal length, one a thread.
 struct TileShape {
-  int lanes = 1;
-  int runs = 1;
+  int lanes = 1;  ///< a power of two, at most a warp
+  int runs = 1;   ///< so many that a team is whole warps
   int run_steps = 1;
   std::int64_t tiles = 1;   ///< of time
   std::int64_t groups = 1;  ///< of channels
-  bool staged = false;      ///< few channels of one number: tiles go through scratch memory, in whole rows
 
   KOKKOS_FUNCTION int tile_steps() const { return runs * run_steps; }
   KOKKOS_FUNCTION int team_size() const { return lanes * runs; }
+  KOKKOS_FUNCTION int warps() const { return (team_size() + warp_size - 1) / warp_size; }
 };
 
-/// Steps of a thread's run, for maps of `size` numbers: as many as its registers hold of size 1.
-template <int size>
+/// Steps of a thread's run, for maps of `size` numbers: as many as its registers hold.
+template <class Scalar, int size>
 inline constexpr int steps_in_a_run = size == 1 ? 16 : (size == 2 ? 8 : 4);
 
-/// What the threads of a team share.
-template <class Scalar, int size>
-struct TileScratch {
-  using Map = AffineMap<Scalar, size>;
-  Map* maps;               ///< of the runs
-  Scalar (*carry)[size];  ///< the state in front of the tile, for each lane
-  Scalar* a;               ///< a staged tile's numbers, at `staged_place`
-  Scalar* b;
-
-  /// Where a staged tile's number is kept: threads go through it 16 steps apart, on different memory banks.
-  KOKKOS_FUNCTION static int staged_place(int e) { return e + e / 16; }
-  KOKKOS_FUNCTION static std::size_t staged_entries(const TileShape& shape) {
-    return shape.staged ? std::size_t(staged_place(shape.tile_steps() * shape.lanes)) : 0;
-  }
-
-  static std::size_t bytes(const TileShape& shape) {
-    return sizeof(Map) * std::size_t(shape.team_size()) + sizeof(Scalar) * size * std::size_t(shape.lanes) +
-           2 * sizeof(Scalar) * staged_entries(shape) + 64;
-  }
-
-  template <class Member>
-  KOKKOS_FUNCTION TileScratch(const Member& member, const TileShape& shape) {
-    const auto take = [&](std::size_t bytes) { return member.team_shmem().get_shmem_aligned(bytes, 16); };
-    maps = static_cast<Map*>(take(sizeof(Map) * std::size_t(shape.team_size())));
-    carry = static_cast<Scalar(*)[size]>(take(sizeof(Scalar) * size * std::size_t(shape.lanes)));
-    a = shape.staged ? static_cast<Scalar*>(take(sizeof(Scalar) * staged_entries(shape))) : nullptr;
-    b = shape.staged ? static_cast<Scalar*>(take(sizeof(Scalar) * staged_entries(shape))) : nullptr;
-  }
-};
-
 /// A thread's place in its team, and the scan over the team's runs.
+///
+/// On CUDA runs of a warp are scanned by shuffles (Hillis and Steele, 1986), and a barrier later each thread goes through
+/// the warps before its own; elsewhere all runs are scanned through scratch memory. Both in a fixed order, so that bits
+/// repeat.
 template <class Member, class Scalar, int size>
-struct TileTeam {
+class TileTeam {
+ public:
   using Map = AffineMap<Scalar, size>;
   const Member& member;
+  const LinearProblem<Scalar>& problem;
   TileShape shape;
-  TileScratch<Scalar, size> shared;
   int lane, run;
   std::int64_t group, channel;
   bool real;
-  ChannelReader<Scalar, size> reader;
 
-  KOKKOS_FUNCTION TileTeam(const Member& of, const LinearProblem<Scalar>& problem, const TileShape& its_shape,
+  /// Maps that a team keeps in scratch: of its warps, or of its threads.
+  KOKKOS_FUNCTION static int kept_maps(const TileShape& shape) {
+    return member_has_warps<Member> ? shape.warps() * shape.lanes : shape.team_size();
+  }
+
+  static std::size_t scratch_bytes(const TileShape& shape) {
+    return sizeof(Map) * std::size_t(kept_maps(shape)) + sizeof(Scalar) * size * std::size_t(shape.lanes) + 48;
+  }
+
+  KOKKOS_FUNCTION TileTeam(const Member& of, const LinearProblem<Scalar>& its_problem, const TileShape& its_shape,
                            std::int64_t its_group)
       : member(of),
+        problem(its_problem),
         shape(its_shape),
-        shared(of, its_shape),
-        lane(of.team_rank() % its_shape.lanes),
+        lane(of.team_rank() & (its_shape.lanes - 1)),
         run(of.team_rank() / its_shape.lanes),
         group(its_group),
         channel(its_group * its_shape.lanes + lane),
-        real(channel < problem.channels()),
-        reader(problem, real ? channel : 0) {}
-
-  KOKKOS_FUNCTION std::int64_t first_step(std::int64_t tile) const {
-    return tile * shape.tile_steps() + std::int64_t(run) * shape.run_steps;
+        real(channel < its_problem.channels()) {
+    const auto take = [&](std::size_t bytes) { return of.team_shmem().get_shmem_aligned(bytes, 16); };
+    m_maps = static_cast<Map*>(take(sizeof(Map) * std::size_t(kept_maps(shape))));
+    m_carry = static_cast<Scalar(*)[size]>(take(sizeof(Scalar) * size * std::size_t(shape.lanes)));
   }
 
-  /// The map of all runs of the tile up to and including this one: log2(runs) rounds in a fixed order (Hillis and
-  /// Steele, 1986), so that bits repeat.
-  KOKKOS_FUNCTION Map scan(Map own) {
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_step(std::int64_t tile) const {
+    return tile * shape.tile_steps() + std::int64_t(run) * shape.run_steps;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION bool last_run() const { return run == shape.runs - 1; }
+
+  /// The state in front of the tile, for each lane.
+  KOKKOS_FORCEINLINE_FUNCTION Scalar (&carry() const)[size] { return m_carry[lane]; }
+
+  /// Takes the maps of all runs; ends with a barrier.
+  KOKKOS_FORCEINLINE_FUNCTION void scan(const Map& own) {
+#if ELAPHOS_HAS_WARPS
+    Map all = own;
+    const int lanes = shape.lanes, rank_in_warp = member.team_rank() & (warp_size - 1);
+    for (int distance = lanes; distance < warp_size; distance *= 2) {
+      const Map earlier = shuffle_up(all, distance);
+      if (rank_in_warp >= distance) all = compose(earlier, all);
+    }
+    m_before = shuffle_up(all, lanes);
+    if (rank_in_warp < lanes) m_before.set_identity();
+    if (rank_in_warp >= warp_size - lanes) m_maps[member.team_rank() / warp_size * lanes + lane] = all;
+    member.team_barrier();
+#else
     const int rank = member.team_rank();
+    Map all = own;
     for (int distance = 1; distance < shape.runs; distance *= 2) {
-      shared.maps[rank] = own;
+      m_maps[rank] = all;
       member.team_barrier();
-      if (run >= distance) own = compose(shared.maps[rank - distance * shape.lanes], own);
+      if (run >= distance) all = compose(m_maps[rank - distance * shape.lanes], all);
       member.team_barrier();
     }
-    shared.maps[rank] = own;
+    m_maps[rank] = all;
     member.team_barrier();
-    return own;
+#endif
+  }
+
+  /// The map of the whole tile, of this thread's channel; after `scan`.
+  KOKKOS_FORCEINLINE_FUNCTION Map total() const {
+#if ELAPHOS_HAS_WARPS
+    Map all = m_maps[lane];
+    for (int warp = 1; warp < shape.warps(); ++warp) all = compose(all, m_maps[warp * shape.lanes + lane]);
+    return all;
+#else
+    return m_maps[(shape.runs - 1) * shape.lanes + lane];
+#endif
   }
 
   /// Moves `state` from the tile's entry to this run's entry; after `scan`.
-  KOKKOS_FUNCTION void enter_run(Scalar (&state)[size]) const {
-    if (run > 0) shared.maps[member.team_rank() - shape.lanes].leap(state);
-  }
-};
-
-/// A tile of channels of several numbers: its steps are read twice, the second time from a cache.
-template <class Member, class Scalar, int size>
-struct TileThread : TileTeam<Member, Scalar, size> {
-  using Map = AffineMap<Scalar, size>;
-  using TileTeam<Member, Scalar, size>::TileTeam;
-
-  /// The map of this thread's run of a tile; of no steps at the problem's end. Reads K^2 + K words a step and channel.
-  KOKKOS_FUNCTION Map fold(std::int64_t tile) {
-    const std::int64_t first = this->first_step(tile);
-    Map out;
-    out.set_identity();
-    if (!this->real) return out;
-    for (int i = 0; i < this->shape.run_steps; ++i) {
-      if (first + i < this->reader.problem.steps) out = compose(out, this->reader.map(first + i));
-    }
-    return out;
+  KOKKOS_FORCEINLINE_FUNCTION void enter_run(Scalar (&state)[size]) const {
+#if ELAPHOS_HAS_WARPS
+    for (int warp = 0; warp < member.team_rank() / warp_size; ++warp) m_maps[warp * shape.lanes + lane].leap(state);
+    m_before.leap(state);
+#else
+    if (run > 0) m_maps[member.team_rank() - shape.lanes].leap(state);
+#endif
   }
 
-  /// Walks this thread's run from its entry and writes the states: K words a step and channel.
-  KOKKOS_FUNCTION void walk(std::int64_t tile, Scalar (&state)[size]) {
-    if (!this->real) return;
-    const std::int64_t first = this->first_step(tile);
-    for (int i = 0; i < this->shape.run_steps; ++i) {
-      if (first + i >= this->reader.problem.steps) break;
-      this->reader.advance(this->reader.map(first + i), state);
-      this->reader.write(first + i, state);
-    }
-  }
+ private:
+  Map* m_maps;
+  Scalar (*m_carry)[size];
+#if ELAPHOS_HAS_WARPS
+  Map m_before;  // of the runs before in the warp
+#endif
 };
 
 }  // namespace elaphos::impl

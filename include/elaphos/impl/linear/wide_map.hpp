@@ -61,7 +61,7 @@ struct WideMap {
       ELAPHOS_UNROLL
       for (int c = 0; c < columns; ++c) sums[r][c] = Scalar(0);
     }
-    ELAPHOS_UNROLL_BY(size == 8 ? 2 : 1)
+    ELAPHOS_UNROLL_BY(1)
     for (int k = 0; k < team.K; k += Layout::pack) {
       Pack<Scalar> own[Layout::pack];
       ELAPHOS_UNROLL

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_LINEAR_BLOCK_LINE_HPP
+#define ELAPHOS_IMPL_LINEAR_BLOCK_LINE_HPP
+
+#include <elaphos/impl/linear/tile_team.hpp>
+#include <elaphos/impl/linear/warp_stage.hpp>
+#include <elaphos/impl/pack.hpp>
+#include <elaphos/impl/unroll.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// A thread's run of a tile of one channel of small blocks, whose matrices lie side by side: warps copy them to scratch
+/// memory in whole lines, where they stay for the second walk. Reads K^2 + K words a step, writes K.
+template <class Member, class Scalar, int size>
+class BlockLine {
+ public:
+  using Team = TileTeam<Member, Scalar, size>;
+  using Map = AffineMap<Scalar, size>;
+  static constexpr int steps = steps_in_a_run<Scalar, size>;
+  static constexpr int pack = Pack<Scalar>::size;
+  using Matrices = WarpStage<Member, Scalar, steps * size * size, size * size % pack == 0 ? pack : 1>;
+  using Offsets = WarpStage<Member, Scalar, steps * size, size % pack == 0 ? pack : 1>;
+
+  static std::size_t scratch_bytes(const TileShape& shape) {
+    return Matrices::bytes(shape.warps()) + Offsets::bytes(shape.warps());
+  }
+
+  static bool possible(const LinearProblem<Scalar>& of) {
+    const bool whole = of.block_size == size && of.a.time == size * size && of.a.row == size && of.a.column == 1;
+    const bool plain = !of.reversed && !of.previous_coefficients && of.starts == nullptr;
+    return of.channels() == 1 && whole && plain && of.b != nullptr && of.y != nullptr &&
+           aligned_for_packs(of.a.data) && aligned_for_packs(of.b) && aligned_for_packs(of.y);
+  }
+
+  KOKKOS_FUNCTION BlockLine(const Team& team, const LinearProblem<Scalar>& problem)
+      : m_team(team),
+        m_reader(problem, 0),
+        m_matrices(team.member, team.shape.warps()),
+        m_offsets(team.member, team.shape.warps()) {}
+
+  KOKKOS_FORCEINLINE_FUNCTION const ChannelReader<Scalar, size>& reader() const { return m_reader; }
+
+  KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t tile) const {
+    const std::int64_t first = first_of_warp(tile);
+    sync_warp(m_team.member);  // the tile before has been copied out
+    m_matrices.fill(m_reader.problem.a.data + first * size * size, available(first) * size * size);
+    m_offsets.fill(m_reader.problem.b + first * size, available(first) * size);
+    sync_warp(m_team.member);
+    const std::int64_t left = m_reader.problem.steps - m_team.first_step(tile);
+    Map all;
+    all.set_identity();
+    if (left > 0) all = map(0);
+    ELAPHOS_UNROLL
+    for (int i = 1; i < steps; ++i) {
+      if (i < left) all = compose(all, map(i));
+    }
+    return all;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void walk(std::int64_t tile, Scalar (&state)[size]) const {
+    const std::int64_t first = first_of_warp(tile), left = m_reader.problem.steps - m_team.first_step(tile);
+    ELAPHOS_UNROLL
+    for (int i = 0; i < steps; ++i) {
+      if (i >= left) break;
+      m_reader.advance(map(i), state);
+      m_offsets.put(i * size, state);  // where its own b was, and nobody else's
+    }
+    sync_warp(m_team.member);
+    m_offsets.drain(m_reader.problem.y + first * size, available(first) * size);
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_of_warp(std::int64_t tile) const {
+    return tile * m_team.shape.tile_steps() + std::int64_t(m_team.member.team_rank() / warp_size) * warp_size * steps;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t available(std::int64_t first) const {
+    const std::int64_t left = m_reader.problem.steps - first;
+    return left > 0 ? left : 0;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION Map map(int i) const {
+    Scalar numbers[size * size];
+    Map out;
+    m_matrices.get(i * size * size, numbers);
+    m_offsets.get(i * size, out.b);
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) {
+      ELAPHOS_UNROLL
+      for (int c = 0; c < size; ++c) out.A[r][c] = numbers[r * size + c];
+    }
+    return out;
+  }
+
+  const Team& m_team;
+  ChannelReader<Scalar, size> m_reader;
+  Matrices m_matrices;
+  Offsets m_offsets;
+};
+
+}  // namespace elaphos::impl
+
+#endif

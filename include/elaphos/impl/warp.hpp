@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_WARP_HPP
+#define ELAPHOS_IMPL_WARP_HPP
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+// Threads of a CUDA warp exchange registers and wait for each other without a barrier of the team: neighbours of 32
+// ranks in a team without vector lanes. Kokkos has no portable word for it; elsewhere the team's barrier serves.
+#if defined(__CUDA_ARCH__)
+#define ELAPHOS_HAS_WARPS 1
+#else
+#define ELAPHOS_HAS_WARPS 0
+#endif
+
+namespace elaphos::impl {
+
+inline constexpr int warp_size = 32;
+
+/// The same, known on both sides: whether teams of this kind have warps.
+template <class Member>
+inline constexpr bool member_has_warps =
+#if defined(KOKKOS_ENABLE_CUDA)
+    std::is_same_v<Member, typename Kokkos::TeamPolicy<Kokkos::Cuda>::member_type>;
+#else
+    false;
+#endif
+
+/// Makes what a warp's threads have written to scratch memory visible to each other.
+template <class Member>
+KOKKOS_FORCEINLINE_FUNCTION void sync_warp([[maybe_unused]] const Member& member) {
+#if ELAPHOS_HAS_WARPS
+  __syncwarp();
+#else
+  member.team_barrier();
+#endif
+}
+
+#if ELAPHOS_HAS_WARPS
+/// The value of the thread `distance` ranks before; its own where there is none in the warp.
+template <class Value>
+__device__ inline Value shuffle_up(const Value& value, int distance) {
+  static_assert(sizeof(Value) % sizeof(std::uint32_t) == 0);
+  constexpr int words = sizeof(Value) / sizeof(std::uint32_t);
+  std::uint32_t word[words];
+  std::memcpy(word, &value, sizeof(Value));
+#pragma unroll
+  for (int i = 0; i < words; ++i) word[i] = __shfl_up_sync(0xffffffffu, word[i], unsigned(distance));
+  Value out;
+  std::memcpy(&out, word, sizeof(Value));
+  return out;
+}
+
+/// The value of the thread `distance` ranks behind; its own where there is none in the warp.
+template <class Value>
+__device__ inline Value shuffle_down(const Value& value, int distance) {
+  constexpr int words = sizeof(Value) / sizeof(std::uint32_t);
+  std::uint32_t word[words];
+  std::memcpy(word, &value, sizeof(Value));
+#pragma unroll
+  for (int i = 0; i < words; ++i) word[i] = __shfl_down_sync(0xffffffffu, word[i], unsigned(distance));
+  Value out;
+  std::memcpy(&out, word, sizeof(Value));
+  return out;
+}
+#endif
+
+}  // namespace elaphos::impl
+
+#endif
