@@ -9,6 +9,7 @@
 #include <benchmark/benchmark.h>
 
 #include <string>
+#include <utility>
 
 namespace perf {
 
@@ -91,7 +92,10 @@ void register_rows(Session& session) {
     add({T / D, 1, D, false, LinearPlan::automatic});
     for (const int scan_tile : {32, 100, 256, 1024}) add({T / D, 1, D, false, LinearPlan::team_per_tile, scan_tile});
   }
-  for (const int D : {2, 4, 8}) add({1'000'000, 1, D, true, LinearPlan::automatic});
+  for (const auto& [D, T] : {std::pair{2, 1'000'000}, {4, 1'000'000}, {8, 1'000'000}, {16, 300'000}, {32, 100'000},
+                             {64, 30'000}, {128, 8'000}}) {
+    add({T, 1, D, true, LinearPlan::automatic});
+  }
 }
 
 }  // namespace perf

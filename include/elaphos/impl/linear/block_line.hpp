@@ -61,6 +61,10 @@ class BlockLine {
     return all;
   }
 
+  // Nothing is kept in between.
+  KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t) const {}
+  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t tile) const { return fold(tile); }
+
   KOKKOS_FORCEINLINE_FUNCTION void walk(std::int64_t tile, Scalar (&state)[size]) const {
     const std::int64_t first = first_of_warp(tile), left = m_reader.problem.steps - m_team.first_step(tile);
     ELAPHOS_UNROLL

@@ -41,6 +41,10 @@ class BlockTile {
     return all;
   }
 
+  // Nothing is kept in between.
+  KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t) const {}
+  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t tile) { return fold(tile); }
+
   /// Walks this thread's run from its entry and writes the states: K words a step.
   KOKKOS_FORCEINLINE_FUNCTION void walk(std::int64_t tile, Scalar (&state)[size]) const {
     const std::int64_t first = m_team.first_step(tile), left = m_reader.problem.steps - first;

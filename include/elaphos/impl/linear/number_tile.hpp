@@ -69,14 +69,35 @@ class NumberTile {
 
   /// The map of this thread's run; steps past the problem's end act as the identity.
   KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t tile) {
+    load(tile);
+    return fold_loaded(tile);
+  }
+
+  /// Begins to read a tile's numbers, while the tile before is still in use.
+  KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t tile) {
     if constexpr (access == TileAccess::staged) {
-      stage(tile);
+      load_staged(tile);
     } else if constexpr (access == TileAccess::line) {
-      read_line(tile);
+      load_line(tile);
     } else if constexpr (access == TileAccess::rows) {
-      read_rows(tile);
+      load_rows(tile);
     } else {
-      read_steps(tile);
+      load_steps(tile);
+    }
+  }
+
+  /// `fold` of a tile that was loaded.
+  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded([[maybe_unused]] std::int64_t tile) {
+    if constexpr (access == TileAccess::staged) {
+      unpack_staged();
+    } else if constexpr (access == TileAccess::line) {
+      unpack_line(tile);
+    } else {
+      ELAPHOS_UNROLL
+      for (int i = 0; i < steps; ++i) {
+        m_a[i] = m_next_a[i];
+        m_b[i] = m_next_b[i];
+      }
     }
     Scalar product = m_a[0], offset = m_b[0];
     ELAPHOS_UNROLL
@@ -158,7 +179,7 @@ class NumberTile {
     m_reader.advance(Map{{{m_a[i]}}, {m_b[i]}}, state);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void read_rows(std::int64_t tile) {
+  KOKKOS_FORCEINLINE_FUNCTION void load_rows(std::int64_t tile) {
     const LinearProblem<Scalar>& problem = m_reader.problem;
     const std::int64_t first = m_team.first_step(tile), t = problem.time(first);
     const int left = steps_left(tile);
@@ -169,23 +190,28 @@ class NumberTile {
     const Scalar* from_b = problem.b + m_reader.entry(t);
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
-      m_a[i] = i < left && i >= skipped ? *from_a : Scalar(1);
-      m_b[i] = i < left ? *from_b : Scalar(0);
+      m_next_a[i] = i < left && i >= skipped ? *from_a : Scalar(1);
+      m_next_b[i] = i < left ? *from_b : Scalar(0);
       from_a += a_stride;
       from_b += b_stride;
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void read_line(std::int64_t tile) {
+  KOKKOS_FORCEINLINE_FUNCTION void load_line(std::int64_t tile) {
     const std::int64_t first = first_of_warp(tile), available = m_reader.problem.steps - first;
+    m_line_a.fetch(m_reader.problem.a.data + first, available, m_next_a);
+    m_line_b.fetch(m_reader.problem.b + first, available, m_next_b);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void unpack_line(std::int64_t tile) {
     sync_warp(m_team.member);  // the tile before has been copied out
-    m_line_a.fill(m_reader.problem.a.data + first, available);
-    m_line_b.fill(m_reader.problem.b + first, available);
+    m_line_a.publish(m_next_a);
+    m_line_b.publish(m_next_b);
     sync_warp(m_team.member);
     m_line_a.get(0, m_a);
     m_line_b.get(0, m_b);
-    if (available >= warp_size * steps) return;
     const int left = steps_left(tile);
+    if (left == steps) return;
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
       if (i < left) continue;
@@ -194,7 +220,7 @@ class NumberTile {
     }
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void read_steps(std::int64_t tile) {
+  KOKKOS_FORCEINLINE_FUNCTION void load_steps(std::int64_t tile) {
     const std::int64_t first = m_team.first_step(tile);
     const int left = steps_left(tile);
     ELAPHOS_UNROLL
@@ -202,8 +228,8 @@ class NumberTile {
       Map map;
       map.set_identity();
       if (i < left) map = m_reader.map(first + i);
-      m_a[i] = map.A[0][0];
-      m_b[i] = map.b[0];
+      m_next_a[i] = map.A[0][0];
+      m_next_b[i] = map.b[0];
     }
   }
 
@@ -226,30 +252,34 @@ class NumberTile {
 
   // First all loads, then all stores, so that loads do not wait for one another. Neighbours copy neighbouring numbers;
   // backwards they count down.
-  KOKKOS_FORCEINLINE_FUNCTION void stage(std::int64_t tile) {
+  KOKKOS_FORCEINLINE_FUNCTION void load_staged(std::int64_t tile) {
     const LinearProblem<Scalar>& problem = m_reader.problem;
     const std::int64_t first = first_of_warp(tile);
     const int C = static_cast<int>(problem.channels()), rank = m_team.member.team_rank() % warp_size;
     const int count = numbers_of_warp(first);
-    sync_warp(m_team.member);  // the tile before has been copied out
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
       const int e = i * warp_size + rank, row = e / C, column = e - row * C;
-      m_a[i] = Scalar(1);
-      m_b[i] = Scalar(0);
+      m_next_a[i] = Scalar(1);
+      m_next_b[i] = Scalar(0);
       if (e < count) {
         const std::int64_t t = problem.time(first + row);
-        m_b[i] = problem.b[t * C + column];
+        m_next_b[i] = problem.b[t * C + column];
         if (!problem.previous_coefficients || first + row > 0) {
-          m_a[i] = problem.a.data[(t + shift()) * problem.a.time + column];
+          m_next_a[i] = problem.a.data[(t + shift()) * problem.a.time + column];
         }
       }
     }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void unpack_staged() {
+    const int C = static_cast<int>(m_reader.problem.channels()), rank = m_team.member.team_rank() % warp_size;
+    sync_warp(m_team.member);  // the tile before has been copied out
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
       const int e = staged_place(i * warp_size + rank);
-      m_staged_a[e] = m_a[i];
-      m_staged_b[e] = m_b[i];
+      m_staged_a[e] = m_next_a[i];
+      m_staged_b[e] = m_next_b[i];
     }
     sync_warp(m_team.member);
     ELAPHOS_UNROLL
@@ -287,7 +317,8 @@ class NumberTile {
   const Team& m_team;
   ChannelReader<Scalar, 1> m_reader;
   [[no_unique_address]] std::conditional_t<access == TileAccess::line, Line, NoLine> m_line_a, m_line_b;
-  Scalar m_a[steps], m_b[steps];
+  Scalar m_a[steps], m_b[steps];            // of the tile in use
+  Scalar m_next_a[steps], m_next_b[steps];  // of the one that is read, as it lies in memory
   Scalar* m_staged_a = nullptr;
   Scalar* m_staged_b = nullptr;
 };

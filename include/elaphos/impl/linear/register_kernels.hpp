@@ -25,43 +25,39 @@ class RegisterKernels {
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
   static constexpr int spare_entries(const Problem&) { return 0; }
   /// Teams that a processor of the device holds at a time: some load while others scan.
-  static constexpr int teams_at_a_time = size == 1 ? V_TEAMS : (size == 2 ? 6 : 4);
+  static constexpr int teams_at_a_time = size == 1 ? 3 : (size == 2 ? 6 : 4);
 
   explicit RegisterKernels(const ExecutionSpace& exec) : m_exec(exec) {}
 
-  /// A team that walks all tiles has the shape of one that takes a tile.
-  Shape by_channel(const Problem& problem) const { return cut(problem); }
-
-  Shape cut(const Problem& problem) const {
-    Shape shape;
-    while (shape.lanes < warp_size && shape.lanes < problem.channels()) shape.lanes *= 2;
-    shape.runs = team_size / shape.lanes;
-    shape.run_steps = steps_in_a_run<Scalar, size>;
-    // No more warps than there are steps for.
-    while (shape.team_size() > warp_size && std::int64_t(shape.runs / 2) * shape.run_steps >= problem.steps) {
-      shape.runs /= 2;
-    }
-    shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, std::int64_t(shape.tile_steps())));
-    shape.groups = divide_up(problem.channels(), shape.lanes);
-    return shape;
+  /// Rows of 32 channels; of 16 where that gives more processors of the device a group.
+  Shape by_channel(const Problem& problem) const {
+    const Shape whole = cut(problem, warp_size);
+    return size > 1 || busy(whole) ? whole : cut(problem, warp_size / 2);
   }
+
+  Shape cut(const Problem& problem) const { return cut(problem, warp_size); }
 
   /// One team walks a few tiles sooner than two more kernels start, and many groups of channels keep a device busy.
   bool cutting_pays(const Problem& problem) const {
-    const Shape shape = cut(problem);
-    return shape.tiles > (size == 1 ? 4 : 1) && shape.groups * shape.team_size() < m_exec.concurrency() / 2;
+    const Shape shape = by_channel(problem);
+    return shape.tiles > (size == 1 ? 4 : 1) && !busy(shape);
   }
 
   void fold(const Problem& problem, const Shape& shape, const TileTotals<Scalar>& totals) const {
     with_tile(problem, shape, [&]<class Tile>(std::type_identity<Tile>) {
-      launch("Elaphos::linear_fold", shape.tiles * shape.groups, shape,
-             FoldTiles<Member, Scalar, size, Tile>{problem, shape, totals});
+      launch<teams_at_a_time>("Elaphos::linear_fold", shape.tiles * shape.groups, shape,
+                              FoldTiles<Member, Scalar, size, Tile>{problem, shape, totals});
     });
   }
   void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends) const {
     with_tile(problem, shape, [&]<class Tile>(std::type_identity<Tile>) {
-      launch("Elaphos::linear_walk", tile_ends == nullptr ? shape.groups : shape.tiles * shape.groups, shape,
-             WalkTiles<Member, Scalar, size, Tile>{problem, shape, tile_ends});
+      if (tile_ends == nullptr) {
+        launch<2>("Elaphos::linear_walk", shape.groups, shape,
+                  WalkChannels<Member, Scalar, size, Tile>{problem, shape});
+      } else {
+        launch<teams_at_a_time>("Elaphos::linear_walk", shape.tiles * shape.groups, shape,
+                                WalkTiles<Member, Scalar, size, Tile>{problem, shape, tile_ends});
+      }
     });
   }
 
@@ -84,15 +80,36 @@ class RegisterKernels {
     }
   }
 
-  template <class Kernel>
+  /// `at_a_time`: teams that a processor shall hold, which bounds the registers of a thread.
+  template <int at_a_time, class Kernel>
   void launch(const char* label, std::int64_t teams, const Shape& shape, const Kernel& kernel) const {
-    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, teams_at_a_time>>;
+    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, at_a_time>>;
     Policy policy(m_exec, static_cast<int>(teams), shape.team_size());
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(shape))));
     Kokkos::parallel_for(label, policy, kernel);
   }
 
  private:
+  // Whether nearly every processor of the device (of some 2048 threads) has a group of channels to walk.
+  bool busy(const Shape& shape) const {
+    const std::int64_t processors = std::max(1, m_exec.concurrency() / 2048);
+    return shape.groups * 10 >= processors * (size == 1 ? 8 : 20);
+  }
+
+  static Shape cut(const Problem& problem, int most_lanes) {
+    Shape shape;
+    while (shape.lanes < most_lanes && shape.lanes < problem.channels()) shape.lanes *= 2;
+    shape.runs = team_size / shape.lanes;
+    shape.run_steps = steps_in_a_run<Scalar, size>;
+    // No more warps than there are steps for.
+    while (shape.team_size() > warp_size && std::int64_t(shape.runs / 2) * shape.run_steps >= problem.steps) {
+      shape.runs /= 2;
+    }
+    shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, std::int64_t(shape.tile_steps())));
+    shape.groups = divide_up(problem.channels(), shape.lanes);
+    return shape;
+  }
+
   // Numbers of any width take the same scratch memory, within the 48 KiB that Kokkos before 5.2 gives.
   static constexpr int team_size = int((size == 1 ? 1024 : 512) / sizeof(Scalar));
 

@@ -90,12 +90,13 @@ struct TileMessages {
   Mailbox<Scalar> state;       // (windows + 1, channels): in front of each window
 
   static constexpr int words = Mailbox<Scalar>::words;
-  static std::int64_t count(std::int64_t tiles, std::int64_t windows, std::int64_t channels) {
-    return 1 + words * channels * (2 * tiles + windows + 1);
+  static std::int64_t count(const TileShape& shape, std::int64_t windows, std::int64_t channels) {
+    return 1 + words * channels * (2 * shape.tiles + windows + 1);
   }
-  static TileMessages in(unsigned long long* memory, std::int64_t tiles, std::int64_t channels) {
-    const std::int64_t maps = words * tiles * channels;
-    return {reinterpret_cast<unsigned int*>(memory), {memory + 1}, {memory + 1 + maps}, {memory + 1 + 2 * maps}};
+  static TileMessages in(unsigned long long* memory, const TileShape& shape, std::int64_t channels) {
+    unsigned long long* const maps = memory + 1;
+    const std::int64_t own = words * shape.tiles * channels;
+    return {reinterpret_cast<unsigned int*>(memory), {maps}, {maps + own}, {maps + 2 * own}};
   }
 };
 
@@ -123,45 +124,22 @@ struct SinglePass {
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    auto* team_ticket = static_cast<std::int64_t*>(member.team_shmem().get_shmem_aligned(sizeof(std::int64_t), 16));
-    if (member.team_rank() == 0) {
-      *team_ticket = static_cast<std::int64_t>(Kokkos::atomic_fetch_add(messages.ticket, 1u));
-    }
+    auto* const ticket = static_cast<unsigned int*>(member.team_shmem().get_shmem_aligned(sizeof(unsigned int), 16));
+    if (member.team_rank() == 0) *ticket = Kokkos::atomic_fetch_add(messages.ticket, 1u);
     member.team_barrier();
-    const std::int64_t tile = *team_ticket / shape.groups;
-    Team team(member, problem, shape, *team_ticket - tile * shape.groups);
+    const std::int64_t tile = *ticket / shape.groups;
+    Team team(member, problem, shape, *ticket - tile * shape.groups);
     Tile thread(team, problem);
-    const std::int64_t channels = problem.channels(), in_front = tile / window;
-    const int place = static_cast<int>(tile - in_front * window);
+    const int place = static_cast<int>(tile % window);
     const bool window_ends = place == window - 1 && tile + 1 < shape.tiles;
 
     team.scan(thread.fold(tile));
     if (team.last_run() && team.real && !window_ends) {
       const Map total = team.total();
-      messages.map_a.put(tile * channels + team.channel, total.A[0][0]);
-      messages.map_b.put(tile * channels + team.channel, total.b[0]);
+      messages.map_a.put(tile * problem.channels() + team.channel, total.A[0][0]);
+      messages.map_b.put(tile * problem.channels() + team.channel, total.b[0]);
     }
-    if (member.team_rank() < warp_size) {
-      const Map before = look_back(team, tile - place, place);
-      if (team.run == 0 && team.real) {
-        // From the window's front in one leap, whatever the runs do: what is handed on must not wait for them.
-        Map to_end;
-        if (window_ends) to_end = compose(before, team.total());
-        Scalar state[1];
-        if (in_front == 0) {
-          thread.reader().initial_state(state);
-        } else {
-          state[0] = messages.state.wait(in_front * channels + team.channel);
-        }
-        if (window_ends) {
-          Scalar end[1] = {state[0]};
-          to_end.leap(end);
-          messages.state.put((in_front + 1) * channels + team.channel, end[0]);
-        }
-        before.leap(state);
-        team.carry()[0] = state[0];
-      }
-    }
+    if (member.team_rank() < warp_size) receive(team, thread, tile, place, window_ends);
     member.team_barrier();
     Scalar state[1] = {team.carry()[0]};
     team.enter_run(state);
@@ -170,41 +148,70 @@ struct SinglePass {
   }
 
  private:
-  // The map of the `place` tiles from `first` on, for run 0 of each lane: some in order by each thread of the first warp,
-  // then neighbours, pairs of neighbours, ... A few looks are on their way at a time.
+  // The state in front of the tile, for the team; and behind it, for the next window.
+  KOKKOS_FORCEINLINE_FUNCTION void receive(const Team& team, const Tile& thread, std::int64_t tile, int place,
+                                           bool window_ends) const {
+    const std::int64_t in_front = tile / window;
+    const Map before = look_back(team, tile - place, place);
+    if (team.run != 0 || !team.real) return;
+    // From the window's front in one leap, whatever the runs do: what is handed on must not wait for them.
+    Map to_end;
+    if (window_ends) to_end = compose(before, team.total());
+    Scalar state[1];
+    if (in_front == 0) {
+      thread.reader().initial_state(state);
+    } else {
+      state[0] = messages.state.wait(in_front * problem.channels() + team.channel);
+    }
+    if (window_ends) {
+      Scalar end[1] = {state[0]};
+      to_end.leap(end);
+      messages.state.put((in_front + 1) * problem.channels() + team.channel, end[0]);
+    }
+    before.leap(state);
+    team.carry()[0] = state[0];
+  }
+
+  // The map of the `place` tiles from `first` on, for run 0 of each lane. Threads side by side look at tiles side by side,
+  // which they fold as neighbours, pairs of neighbours, ...; then the next so many.
   KOKKOS_FORCEINLINE_FUNCTION Map look_back(const Team& team, std::int64_t first, int place) const {
-    constexpr int at_a_time = sizeof(Scalar) > 4 ? 2 : 4;
     using Letters = Mailbox<Scalar>;
+    constexpr int rounds_at_a_time = sizeof(Scalar) > 4 ? 2 : 4;
     const std::int64_t channels = problem.channels();
-    const int threads = warp_size / shape.lanes, maps_a_thread = (place + threads - 1) / threads;
-    int from = team.run * maps_a_thread, to = from + maps_a_thread;
-    if (to > place) to = place;
-    if (!team.real) to = from;
+    const int threads = warp_size / shape.lanes;
     Map all;
     all.set_identity();
-    for (; from < to; from += at_a_time) {
-      typename Letters::Letter a[at_a_time], b[at_a_time];
+    for (int begin = 0; begin < place; begin += rounds_at_a_time * threads) {
+      typename Letters::Letter a[rounds_at_a_time], b[rounds_at_a_time];
       bool complete;
       do {
         complete = true;
         ELAPHOS_UNROLL
-        for (int i = 0; i < at_a_time; ++i) {
-          const std::int64_t at = (first + from + i) * channels + team.channel;
-          a[i] = from + i < to ? messages.map_a.look(at) : Letters::of(Scalar(1));
-          b[i] = from + i < to ? messages.map_b.look(at) : Letters::of(Scalar(0));
+        for (int i = 0; i < rounds_at_a_time; ++i) {
+          const int its_place = begin + i * threads + team.run;
+          const std::int64_t at = (first + its_place) * channels + team.channel;
+          const bool wanted = its_place < place && team.real;
+          a[i] = wanted ? messages.map_a.look(at) : Letters::of(Scalar(1));
+          b[i] = wanted ? messages.map_b.look(at) : Letters::of(Scalar(0));
         }
         ELAPHOS_UNROLL
-        for (int i = 0; i < at_a_time; ++i) complete = complete && Letters::is_there(a[i]) && Letters::is_there(b[i]);
+        for (int i = 0; i < rounds_at_a_time; ++i) {
+          complete = complete && Letters::is_there(a[i]) && Letters::is_there(b[i]);
+        }
       } while (!complete);
       ELAPHOS_UNROLL
-      for (int i = 0; i < at_a_time; ++i) all = compose(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}});
-    }
+      for (int i = 0; i < rounds_at_a_time; ++i) {
+        if (begin + i * threads >= place) break;
+        Map some{{{Letters::value(a[i])}}, {Letters::value(b[i])}};
 #if ELAPHOS_HAS_WARPS
-    for (int distance = shape.lanes; distance < warp_size; distance *= 2) {
-      const Map later = shuffle_down(all, distance);
-      if (team.member.team_rank() + distance < warp_size) all = compose(all, later);
-    }
+        for (int distance = shape.lanes; distance < warp_size; distance *= 2) {
+          const Map later = shuffle_down(some, distance);
+          if (team.member.team_rank() + distance < warp_size) some = compose(some, later);
+        }
 #endif
+        all = compose(all, some);
+      }
+    }
     return all;
   }
 };

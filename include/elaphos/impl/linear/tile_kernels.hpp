@@ -32,43 +32,67 @@ struct FoldTiles {
   }
 };
 
-/// Walks tiles from a known state. With `tile_ends`, the states behind each tile, every tile by a team of its own;
-/// without, all tiles of a group of channels by one team. Reads 2 words a step and channel, writes 1.
+/// Walks every tile from the state in front of it. Reads 2 words a step and channel, writes 1.
 template <class Member, class Scalar, int size, class Tile>
 struct WalkTiles {
   LinearProblem<Scalar> problem;
   TileShape shape;
-  const Scalar* tile_ends;  // (tiles, channels, K), or null
+  const Scalar* tile_ends;  // (tiles, channels, K): the states behind each tile
 
   static std::size_t scratch_bytes(const TileShape& shape) {
     return FoldTiles<Member, Scalar, size, Tile>::scratch_bytes(shape);
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    const std::int64_t index = member.league_rank(), own = index / shape.groups;
-    TileTeam<Member, Scalar, size> team(member, problem, shape, index - own * shape.groups);
+    const std::int64_t index = member.league_rank(), tile = index / shape.groups;
+    TileTeam<Member, Scalar, size> team(member, problem, shape, index - tile * shape.groups);
     Tile thread(team, problem);
-    Scalar state[size];
     if (team.run == 0 && team.real) {
-      if (tile_ends == nullptr || own == 0) {
+      if (tile == 0) {
         thread.reader().initial_state(team.carry());
       } else {
-        thread.reader().read_state(tile_ends, own - 1, team.carry());
+        thread.reader().read_state(tile_ends, tile - 1, team.carry());
       }
     }
-    const std::int64_t last = tile_ends == nullptr ? shape.tiles : own + 1;
-    for (std::int64_t tile = tile_ends == nullptr ? 0 : own; tile < last; ++tile) {
-      team.scan(thread.fold(tile));  // its barrier also publishes the carry
+    team.scan(thread.fold(tile));  // its barrier also publishes the carry
+    Scalar state[size];
+    for (int r = 0; r < size; ++r) state[r] = team.carry()[r];
+    team.enter_run(state);
+    thread.walk(tile, state);
+    if (team.last_run() && tile + 1 == shape.tiles && team.real) thread.reader().write_end(state);
+  }
+};
+
+/// Walks all tiles of a group of channels, one after another by one team, the next tile's numbers on their way meanwhile.
+/// The same words.
+template <class Member, class Scalar, int size, class Tile>
+struct WalkChannels {
+  LinearProblem<Scalar> problem;
+  TileShape shape;
+
+  static std::size_t scratch_bytes(const TileShape& shape) {
+    return FoldTiles<Member, Scalar, size, Tile>::scratch_bytes(shape);
+  }
+
+  KOKKOS_FUNCTION void operator()(const Member& member) const {
+    TileTeam<Member, Scalar, size> team(member, problem, shape, member.league_rank());
+    Tile thread(team, problem);
+    if (team.run == 0 && team.real) thread.reader().initial_state(team.carry());
+    thread.load(0);
+    Scalar state[size];
+    for (std::int64_t tile = 0; tile < shape.tiles; ++tile) {
+      const auto own = thread.fold_loaded(tile);
+      if (tile + 1 < shape.tiles) thread.load(tile + 1);
+      team.scan(own);  // its barrier also publishes the carry
       for (int r = 0; r < size; ++r) state[r] = team.carry()[r];
       team.enter_run(state);
       thread.walk(tile, state);
-      if (tile + 1 == last) break;
       member.team_barrier();
       if (team.last_run()) {
         for (int r = 0; r < size; ++r) team.carry()[r] = state[r];
       }
     }
-    if (team.last_run() && last == shape.tiles && team.real) thread.reader().write_end(state);
+    if (team.last_run() && team.real) thread.reader().write_end(state);
   }
 };
 

@@ -56,6 +56,33 @@ class WarpStage {
     }
   }
 
+  /// `fill` in two parts, the numbers in between in this thread's registers.
+  KOKKOS_FORCEINLINE_FUNCTION void fetch(const Scalar* from, std::int64_t available, Scalar (&numbers)[count]) const {
+    if (available >= warp_size * count) {
+      ELAPHOS_UNROLL
+      for (int i = 0; i < count; i += width) {
+        const Vector pack = read(from + i * warp_size + m_rank * width);
+        ELAPHOS_UNROLL
+        for (int v = 0; v < width; ++v) numbers[i + v] = pack.v[v];
+      }
+    } else {
+      ELAPHOS_UNROLL
+      for (int i = 0; i < count; ++i) {
+        const int e = i / width * width * warp_size + m_rank * width + i % width;
+        numbers[i] = e < available ? from[e] : Scalar(0);
+      }
+    }
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void publish(const Scalar (&numbers)[count]) const {
+    ELAPHOS_UNROLL
+    for (int i = 0; i < count; i += width) {
+      Vector pack;
+      ELAPHOS_UNROLL
+      for (int v = 0; v < width; ++v) pack.v[v] = numbers[i + v];
+      write(m_data + place(i / width * warp_size + m_rank), pack);
+    }
+  }
+
   /// Copies the first `available` numbers to memory.
   KOKKOS_FORCEINLINE_FUNCTION void drain(Scalar* to, std::int64_t available) const {
     if (available >= warp_size * count) {

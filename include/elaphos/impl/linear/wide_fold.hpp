@@ -57,7 +57,7 @@ struct WideFold {
       }
     };
     fetch(first);
-    member.team_barrier();  // scratch memory is zero
+    team.barrier();  // scratch memory is zero
     const std::int32_t start = starts(first);
     if (team.real) map.set(team, start == 0);
     if (start != 0) offsets[team.lane] = team.first_state(start);
@@ -70,7 +70,7 @@ struct WideFold {
         own_added[j] = added[j];
         if (read_ahead && first + i + j < last) copy.publish(numbers[j], panel + j * Layout::matrix_entries, 0, 0);
       }
-      if (read_ahead) member.team_barrier();
+      if (read_ahead) team.barrier();
       fetch(first + i + batch);
       ELAPHOS_UNROLL
       for (int j = 0; j < batch; ++j) {
@@ -85,13 +85,13 @@ struct WideFold {
               copy.fetch(numbers[0], team.matrix(p), first_row, part);
               copy.publish(numbers[0], matrix, first_row, part);
             }
-            member.team_barrier();
+            team.barrier();
           }
           if (active) {
             add_row(team, matrix, first_row, offsets + now * size, offsets + (1 - now) * size, own_added[j]);
             map.multiply(team, matrix, first_row);
           }
-          if (Map::in_place || !read_ahead) member.team_barrier();
+          if (Map::in_place || !read_ahead) team.barrier();
           if (active) map.keep(team, first_row, next_start != 0);
         }
         if (active) {
@@ -99,10 +99,10 @@ struct WideFold {
           map.swap();
           if (next_start != 0) offsets[now * size + team.lane] = team.first_state(next_start);
         }
-        if (read_ahead) member.team_barrier();
+        if (read_ahead) team.barrier();
       }
     }
-    if (!read_ahead) member.team_barrier();
+    if (!read_ahead) team.barrier();
     if (team.own()) finish(team, map, offsets[now * size + team.lane]);
   }
 

@@ -35,7 +35,7 @@ class WideKernels {
     const std::int64_t runs =
         std::max<std::int64_t>(1, m_exec.concurrency() / 2048 * fold_teams * Layout::runs);
     // Recurrences over tiles wait for latency: short runs and one more level take less time than long ones.
-    const std::int64_t least = problem.composed ? (size <= 16 ? 8 : 4) : 32;
+    const std::int64_t least = problem.composed ? (size <= 16 ? 8 : size == 32 ? 6 : 4) : 32;
     Shape shape = by_channel(problem);
     shape.run_steps =
         std::min(problem.steps, std::max(least, divide_up(problem.steps * problem.channels(), runs)));
@@ -66,7 +66,7 @@ class WideKernels {
  private:
   // Teams that a processor of a device holds at a time: they bound the registers of a thread.
   static constexpr int per_number = sizeof(Scalar) > 4 ? 2 : 1;
-  static constexpr int fold_teams = (size <= 16 ? 16 : size == 32 ? 14 : size == 64 ? 6 : 4) / per_number;
+  static constexpr int fold_teams = (size <= 16 ? 16 : size == 32 ? 12 : size == 64 ? 6 : 4) / per_number;
   static constexpr int walk_teams = (size <= 16 ? 20 : size == 32 ? 16 : size == 64 ? 6 : 4) / per_number;
 
   template <class Work>

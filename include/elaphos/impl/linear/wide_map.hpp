@@ -56,12 +56,8 @@ struct WideMap {
 
   /// This thread's tile of rows first_row, ... of A_t times `before`.
   KOKKOS_FORCEINLINE_FUNCTION void multiply(const Team& team, const Scalar* panel, int first_row) {
-    ELAPHOS_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      ELAPHOS_UNROLL
-      for (int c = 0; c < columns; ++c) sums[r][c] = Scalar(0);
-    }
-    ELAPHOS_UNROLL_BY(1)
+    clear_sums();
+    ELAPHOS_UNROLL_BY(size == 32 ? 2 : 1)
     for (int k = 0; k < team.K; k += Layout::pack) {
       Pack<Scalar> own[Layout::pack];
       ELAPHOS_UNROLL
@@ -95,13 +91,22 @@ struct WideMap {
 
   /// Keeps the tile, or zeros; what is padding stays zero.
   KOKKOS_FORCEINLINE_FUNCTION void keep(const Team& team, int first_row, bool zeros) {
+    if (zeros) clear_sums();
     ELAPHOS_UNROLL
     for (int r = 0; r < rows; ++r) {
       if (first_row + row(r) >= team.K) continue;
       Pack<Scalar> pack;
       ELAPHOS_UNROLL
-      for (int c = 0; c < columns; ++c) pack.v[c] = zeros ? Scalar(0) : sums[r][c];
+      for (int c = 0; c < columns; ++c) pack.v[c] = sums[r][c];
       write_pack(after + (first_row + row(r)) * size + column, pack);
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void clear_sums() {
+    ELAPHOS_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      ELAPHOS_UNROLL
+      for (int c = 0; c < columns; ++c) sums[r][c] = Scalar(0);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <elaphos/impl/linear/linear_problem.hpp>
 #include <elaphos/impl/pack.hpp>
 #include <elaphos/impl/unroll.hpp>
+#include <elaphos/impl/warp.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -72,6 +73,15 @@ struct WideTeam {
     m_entry_step = sign * problem.batch * problem.width();
     m_entry = t * problem.batch * problem.width() + channel * K + lane;
     m_first_of_y0 = block * K + lane;
+  }
+
+  /// Lets the run's threads see what they have written: a barrier of the team, or of the one warp that it is.
+  KOKKOS_FORCEINLINE_FUNCTION void barrier() const {
+    if constexpr (Layout::team_size == warp_size) {
+      sync_warp(member);
+    } else {
+      member.team_barrier();
+    }
   }
 
   /// Whether this thread's row is the block's.

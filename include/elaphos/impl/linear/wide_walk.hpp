@@ -50,7 +50,7 @@ struct WideWalk {
       }
     };
     fetch(first, 0);
-    member.team_barrier();  // scratch memory is zero
+    team.barrier();  // scratch memory is zero
     Scalar own = team.own() ? entry(team) : Scalar(0);
     if (first < last && team.start(first) != 0) own = team.first_state(team.start(first));
     states[lane] = own;
@@ -66,7 +66,7 @@ struct WideWalk {
         for (int j = 0; j < batch; ++j) {
           if (first + i + j < last) copy.publish(numbers[j], panel + j * Layout::matrix_entries, first_row, 0);
         }
-        member.team_barrier();
+        team.barrier();
         const bool same_step = first_row + rows < team.K;
         fetch(same_step ? first + i : first + i + batch, same_step ? first_row + rows : 0);
         ELAPHOS_UNROLL
@@ -84,12 +84,12 @@ struct WideWalk {
             states[(1 - now) * size + lane] = next_start != 0 ? team.first_state(next_start) : own;
           }
           if (active && !same_step) now = 1 - now;
-          if (j + 1 < batch) member.team_barrier();
+          if (j + 1 < batch) team.barrier();
         }
         if (panel_count == 2) {
           panel_now = 1 - panel_now;
         } else {
-          member.team_barrier();
+          team.barrier();
         }
       }
     }
