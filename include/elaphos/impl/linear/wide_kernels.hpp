@@ -37,9 +37,9 @@ class WideKernels {
     // Recurrences over tiles wait for latency: short runs and one more level take less time than long ones.
     const std::int64_t least = problem.composed ? (size <= 16 ? 8 : size == 32 ? 6 : 4) : 32;
     Shape shape = by_channel(problem);
-    shape.run_steps =
-        std::min(problem.steps, std::max(least, divide_up(problem.steps * problem.channels(), runs)));
-    shape.tiles = divide_up(problem.steps, shape.run_steps);
+    shape.run_steps = std::max<std::int64_t>(
+        1, std::min(problem.steps, std::max(least, divide_up(problem.steps * problem.channels(), runs))));
+    shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, shape.run_steps));
     return shape;
   }
 

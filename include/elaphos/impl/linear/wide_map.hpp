@@ -39,7 +39,7 @@ struct WideMap {
 
   /// `memory`: of this run, where it is kept there.
   KOKKOS_FORCEINLINE_FUNCTION WideMap(const Team& team, Scalar* memory)
-      : before(in_memory ? memory : team.take(scratch_entries)),
+      : before(in_memory ? memory : team.take(scratch_entries, false)),
         after(in_place ? before : before + size * size),
         column(team.lane % (size / columns) * columns),
         row_group(team.lane / (size / columns)) {}
@@ -54,8 +54,10 @@ struct WideMap {
     }
   }
 
-  /// This thread's tile of rows first_row, ... of A_t times `before`.
-  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Team& team, const Scalar* panel, int first_row) {
+  /// This thread's tile of rows first_row, ... of A_t times `before`. On the way, `also(k)` is called for each pack of
+  /// columns, for work that shares the loop.
+  template <class Also>
+  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Team& team, const Scalar* panel, int first_row, const Also& also) {
     clear_sums();
     ELAPHOS_UNROLL_BY(size == 32 ? 2 : 1)
     for (int k = 0; k < team.K; k += Layout::pack) {
@@ -71,6 +73,7 @@ struct WideMap {
           for (int c = 0; c < columns; ++c) sums[r][c] = multiply_add_any(a.v[v], own[v].v[c], sums[r][c]);
         }
       }
+      also(k);
     }
     bool suspect = false;
     ELAPHOS_UNROLL

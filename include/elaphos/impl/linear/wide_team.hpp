@@ -87,12 +87,12 @@ struct WideTeam {
   /// Whether this thread's row is the block's.
   KOKKOS_FORCEINLINE_FUNCTION bool own() const { return real && lane < K; }
 
-  /// `entries` numbers of this run's own, at an aligned place in scratch memory; zeros at first.
-  KOKKOS_FUNCTION Scalar* take(int entries) const {
+  /// `entries` numbers of this run's own, at an aligned place in scratch memory; `zeros` at first, or anything.
+  KOKKOS_FUNCTION Scalar* take(int entries, bool zeros) const {
     const int all = Layout::entries_of_runs(entries);
     auto* const first =
         static_cast<Scalar*>(member.team_shmem().get_shmem_aligned(sizeof(Scalar) * std::size_t(all), 16));
-    for (int e = member.team_rank(); e < all; e += member.team_size()) first[e] = Scalar(0);
+    for (int e = member.team_rank(); zeros && e < all; e += member.team_size()) first[e] = Scalar(0);
     return first + run * (entries + Layout::run_gap);
   }
   static std::size_t bytes(int entries) { return sizeof(Scalar) * std::size_t(Layout::entries_of_runs(entries)) + 16; }
@@ -128,11 +128,13 @@ struct WideTeam {
   /// A row of a panel times a vector in scratch, plus `sum`, from left to right.
   KOKKOS_FORCEINLINE_FUNCTION Scalar dot(const Scalar* row, const Scalar* vector, Scalar sum) const {
     ELAPHOS_UNROLL_BY(2)
-    for (int k = 0; k < K; k += Layout::pack) {
-      const Pack<Scalar> a = read_pack(row + k), x = read_pack(vector + k);
-      ELAPHOS_UNROLL
-      for (int v = 0; v < Layout::pack; ++v) sum = multiply_add_any(a.v[v], x.v[v], sum);
-    }
+    for (int k = 0; k < K; k += Layout::pack) sum = dot_pack(row + k, vector + k, sum);
+    return sum;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION static Scalar dot_pack(const Scalar* row, const Scalar* vector, Scalar sum) {
+    const Pack<Scalar> a = read_pack(row), x = read_pack(vector);
+    ELAPHOS_UNROLL
+    for (int v = 0; v < Layout::pack; ++v) sum = multiply_add_any(a.v[v], x.v[v], sum);
     return sum;
   }
 

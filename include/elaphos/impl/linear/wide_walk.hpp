@@ -31,8 +31,8 @@ struct WideWalk {
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const Team team(member, problem, shape, exact ? size : problem.block_size);
-    Scalar* const panels = team.take(panel_count * Layout::panel_entries);
-    Scalar* const states = team.take(2 * size);  // in turn, so that one barrier a step is enough
+    Scalar* const panels = team.take(panel_count * Layout::panel_entries, !exact);
+    Scalar* const states = team.take(2 * size, true);  // in turn, so that one barrier a step is enough
     const Copy copy(problem, team.lane);
     const int lane = team.lane;
     const std::int64_t first = team.tile * shape.run_steps;
