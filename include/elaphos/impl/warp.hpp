@@ -2,6 +2,8 @@
 #ifndef ELAPHOS_IMPL_WARP_HPP
 #define ELAPHOS_IMPL_WARP_HPP
 
+#include <elaphos/impl/unroll.hpp>
+
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
@@ -40,31 +42,31 @@ KOKKOS_FORCEINLINE_FUNCTION void sync_warp([[maybe_unused]] const Member& member
 }
 
 #if ELAPHOS_HAS_WARPS
-/// The value of the thread `distance` ranks before; its own where there is none in the warp.
-template <class Value>
-__device__ inline Value shuffle_up(const Value& value, int distance) {
+/// A value of another thread, word by word.
+template <class Value, class Shuffle>
+__device__ inline Value shuffle_words(const Value& value, const Shuffle& shuffle) {
   static_assert(sizeof(Value) % sizeof(std::uint32_t) == 0);
   constexpr int words = sizeof(Value) / sizeof(std::uint32_t);
   std::uint32_t word[words];
   std::memcpy(word, &value, sizeof(Value));
-#pragma unroll
-  for (int i = 0; i < words; ++i) word[i] = __shfl_up_sync(0xffffffffu, word[i], unsigned(distance));
+  ELAPHOS_UNROLL
+  for (int i = 0; i < words; ++i) word[i] = shuffle(word[i]);
   Value out;
   std::memcpy(&out, word, sizeof(Value));
   return out;
 }
 
+/// The value of the thread `distance` ranks before; its own where there is none in the warp.
+template <class Value>
+__device__ inline Value shuffle_up(const Value& value, int distance) {
+  return shuffle_words(value, [=](std::uint32_t word) { return __shfl_up_sync(0xffffffffu, word, unsigned(distance)); });
+}
+
 /// The value of the thread `distance` ranks behind; its own where there is none in the warp.
 template <class Value>
 __device__ inline Value shuffle_down(const Value& value, int distance) {
-  constexpr int words = sizeof(Value) / sizeof(std::uint32_t);
-  std::uint32_t word[words];
-  std::memcpy(word, &value, sizeof(Value));
-#pragma unroll
-  for (int i = 0; i < words; ++i) word[i] = __shfl_down_sync(0xffffffffu, word[i], unsigned(distance));
-  Value out;
-  std::memcpy(&out, word, sizeof(Value));
-  return out;
+  return shuffle_words(value,
+                       [=](std::uint32_t word) { return __shfl_down_sync(0xffffffffu, word, unsigned(distance)); });
 }
 #endif
 
