@@ -25,6 +25,7 @@ struct HostShape {
   std::int64_t tile_steps = 0;
   std::int64_t groups = 1;  ///< of channels
   std::int64_t bundle = 1;  ///< tiles that a thread takes side by side; their number is a multiple of it
+  int lanes = 1;            ///< channels of a group
 
   std::int64_t begin(std::int64_t tile, std::int64_t steps) const { return std::min(steps, tile * tile_steps); }
 };
@@ -63,7 +64,7 @@ struct HostFold {
     const std::int64_t begin = shape.begin(tile, problem.steps), end = shape.begin(tile + 1, problem.steps);
     if constexpr (size == 1) {
       if (rows) {
-        const HostRows<Scalar> some(problem, group);
+        const HostRows<Scalar> some(problem, group, shape.lanes);
         const std::int64_t at = tile * problem.channels() + some.first;
         some.fold(begin, end, totals.A + at, totals.b + at);
         return;
@@ -117,8 +118,8 @@ struct HostWalk {
     const bool last = tile == shape.tiles - 1;
     if constexpr (size == 1) {
       if (rows) {
-        const HostRows<Scalar> some(problem, group);
-        Scalar state[HostRows<Scalar>::lanes];
+        const HostRows<Scalar> some(problem, group, shape.lanes);
+        Scalar state[HostRows<Scalar>::most];
         for (int c = 0; c < some.count; ++c) {
           if (tile == 0) {
             state[c] = problem.y0 == nullptr ? Scalar(0) : problem.y0[some.first + c];
@@ -163,7 +164,8 @@ class HostKernels {
   explicit HostKernels(const ExecutionSpace& exec) : m_exec(exec) {}
 
   Shape by_channel(const Problem& problem) const {
-    return {1, problem.steps, divide_up(problem.channels(), rows(problem) ? host_lanes<Scalar> : 1), 1};
+    const int lanes = rows(problem) ? HostRows<Scalar>::lanes_of_a_group(problem.channels(), m_exec.concurrency()) : 1;
+    return {1, problem.steps, divide_up(problem.channels(), lanes), 1, lanes};
   }
 
   /// A tile a thread: there are no more, so that the recurrence over tiles is walked at once.
@@ -180,11 +182,15 @@ class HostKernels {
     return shape;
   }
 
-  /// Cutting time costs a second walk, so it takes idle threads, and steps enough to keep them busy.
+  /// Cutting time costs a second walk, so it takes idle threads, or a lone channel, whose tiles go side by side even in
+  /// one thread; and steps enough to keep them busy.
   bool cutting_pays(const Problem& problem) const {
     const std::int64_t threads = m_exec.concurrency();
-    return size <= 4 && !problem.composed && by_channel(problem).groups * 2 <= threads &&
-           problem.steps >= 128 * threads;
+    if (size > 4 || problem.composed || problem.steps < 128 * threads) return false;
+    if constexpr (size == 1) {
+      if (HostBundle<Scalar>::possible(problem)) return true;
+    }
+    return by_channel(problem).groups * 2 <= threads;
   }
 
   void fold(const Problem& problem, const Shape& shape, const TileTotals<Scalar>& totals) const {

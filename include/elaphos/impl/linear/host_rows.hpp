@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_IMPL_LINEAR_HOST_ROWS_HPP
 #define ELAPHOS_IMPL_LINEAR_HOST_ROWS_HPP
 
+#include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/linear/linear_problem.hpp>
 
 #include <algorithm>
@@ -9,24 +10,36 @@
 
 namespace elaphos::impl {
 
-/// Channels that a thread walks together: some cache lines of a row.
+/// The most channels that a thread walks together: a long piece of each row, since memory is read ahead within a row,
+/// with states that stay in the first cache.
 template <class Scalar>
-inline constexpr int host_lanes = int(256 / sizeof(Scalar));
+inline constexpr int most_host_lanes = int(8192 / sizeof(Scalar));
+
+/// So many that states are kept in vector registers.
+template <class Scalar>
+inline constexpr int few_host_lanes = int(256 / sizeof(Scalar));
 
 /// A group of channels with one number each, whose coefficients lie in rows like the data: the vector case.
 template <class Scalar>
 struct HostRows {
-  static constexpr int lanes = host_lanes<Scalar>;
+  static constexpr int most = most_host_lanes<Scalar>, few = few_host_lanes<Scalar>;
   const LinearProblem<Scalar>& problem;
   std::int64_t first;
   int count;
-  Scalar ones[lanes];
+  Scalar ones[most];  // the coefficients of an adjoint's first step
 
-  HostRows(const LinearProblem<Scalar>& of, std::int64_t group)
+  /// Group `group` of groups of `lanes` channels, at most `most`.
+  HostRows(const LinearProblem<Scalar>& of, std::int64_t group, int lanes)
       : problem(of),
         first(group * lanes),
         count(static_cast<int>(std::min<std::int64_t>(lanes, of.channels() - first))) {
-    for (Scalar& one : ones) one = Scalar(1);
+    if (of.previous_coefficients) std::fill_n(ones, count, Scalar(1));
+  }
+
+  /// Channels of a group: a share of them for each of `threads`, whole cache lines of them.
+  static int lanes_of_a_group(std::int64_t channels, std::int64_t threads) {
+    const std::int64_t share = divide_up(divide_up(channels, threads), few) * few;
+    return static_cast<int>(std::min<std::int64_t>(share, most));
   }
 
   /// Whether neighbouring channels have neighbouring coefficients.
@@ -45,13 +58,13 @@ struct HostRows {
   std::int64_t entry(std::int64_t p) const { return problem.time(p) * problem.channels() + first; }
 
   void fold(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
-    if (count == lanes) return fold_some<lanes>(begin, end, A, b);
+    if (count == few) return fold_some<few>(begin, end, A, b);
     if (count == 1) return fold_some<1>(begin, end, A, b);
     fold_some<0>(begin, end, A, b);
   }
 
   void walk(std::int64_t begin, std::int64_t end, Scalar* state) const {
-    if (count == lanes) return walk_some<lanes>(begin, end, state);
+    if (count == few) return walk_some<few>(begin, end, state);
     if (count == 1) return walk_some<1>(begin, end, state);
     walk_some<0>(begin, end, state);
   }
@@ -61,7 +74,7 @@ struct HostRows {
   template <int fixed>
   void fold_some(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
     const int n = fixed > 0 ? fixed : count;
-    Scalar product[lanes], offset[lanes];
+    Scalar product[fixed > 0 ? fixed : most], offset[fixed > 0 ? fixed : most];
     for (int c = 0; c < n; ++c) {
       product[c] = Scalar(1);
       offset[c] = Scalar(0);
@@ -99,7 +112,7 @@ struct HostRows {
   template <int fixed>
   void walk_some(std::int64_t begin, std::int64_t end, Scalar* from) const {
     const int n = fixed > 0 ? fixed : count;
-    Scalar state[lanes];
+    Scalar state[fixed > 0 ? fixed : most];
     for (int c = 0; c < n; ++c) state[c] = from[c];
     if (problem.composed) return leap_some(begin, end, n, state, from);
     for (std::int64_t p = begin; p < end; ++p) {
