@@ -80,6 +80,7 @@ TEMPLATE_TEST_CASE("linear: all kinds at lengths around the tiles", "", float, d
 TEMPLATE_TEST_CASE("linear: wide blocks", "", float, double) {
   for (const Shape& shape : wide_shapes) {
     for (const std::int64_t T : {1, 2, 33, 140}) {
+      if (T > 33 && shape.K > 33) continue;  // composing 140 such matrices takes a sanitizer minutes
       for (const bool varying : {true, false}) {
         const auto problem = LinearCase<TestType>::make(shape.kind, varying, T, T == 33 ? 2 : 1, shape.D, shape.K, 0.9,
                                                         static_cast<std::uint64_t>(T * 100 + shape.D));
