@@ -56,6 +56,9 @@ __device__ inline Value shuffle_words(const Value& value, const Shuffle& shuffle
   return out;
 }
 
+/// Whether any of the warp's threads says so.
+__device__ inline bool any_in_warp(bool own) { return __any_sync(0xffffffffu, own) != 0; }
+
 /// The value of the thread `distance` ranks before; its own where there is none in the warp.
 template <class Value>
 __device__ inline Value shuffle_up(const Value& value, int distance) {

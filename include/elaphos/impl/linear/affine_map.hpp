@@ -61,6 +61,17 @@ struct AffineMap {
     }
   }
 
+  KOKKOS_FORCEINLINE_FUNCTION bool has_nan() const {
+    bool found = false;
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) {
+      ELAPHOS_UNROLL
+      for (int c = 0; c < size; ++c) found = found || is_nan(A[r][c]);
+      found = found || is_nan(b[r]);
+    }
+    return found;
+  }
+
   /// state <- A state + b as the loop does it: infinities and NaN are what they are.
   KOKKOS_FORCEINLINE_FUNCTION void step(Scalar (&state)[size]) const {
     Scalar next[size];
@@ -98,12 +109,11 @@ struct AffineMap {
   }
 };
 
-/// The map that applies `earlier`, then `later`: size^3 + size^2 multiply-adds.
+/// The map that applies `earlier`, then `later`: size^3 + size^2 multiply-adds. NaN where a zero meets an infinity.
 template <class Scalar, int size>
-KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scalar, size>& earlier,
-                                                            const AffineMap<Scalar, size>& later) {
+KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose_plainly(const AffineMap<Scalar, size>& earlier,
+                                                                    const AffineMap<Scalar, size>& later) {
   AffineMap<Scalar, size> out;
-  bool suspect = false;
   ELAPHOS_UNROLL
   for (int r = 0; r < size; ++r) {
     ELAPHOS_UNROLL
@@ -112,15 +122,20 @@ KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scal
       ELAPHOS_UNROLL
       for (int k = 1; k < size; ++k) sum = multiply_add_any(later.A[r][k], earlier.A[k][c], sum);
       out.A[r][c] = sum;
-      suspect = suspect || is_nan(sum);
     }
-    Scalar sum = later.b[r];
+    out.b[r] = later.b[r];
     ELAPHOS_UNROLL
-    for (int k = 0; k < size; ++k) sum = multiply_add_any(later.A[r][k], earlier.b[k], sum);
-    out.b[r] = sum;
-    suspect = suspect || is_nan(sum);
+    for (int k = 0; k < size; ++k) out.b[r] = multiply_add_any(later.A[r][k], earlier.b[k], out.b[r]);
   }
-  if (!suspect) return out;
+  return out;
+}
+
+/// The same where a zero wins over an infinity.
+template <class Scalar, int size>
+KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scalar, size>& earlier,
+                                                            const AffineMap<Scalar, size>& later) {
+  AffineMap<Scalar, size> out = compose_plainly(earlier, later);
+  if (!out.has_nan()) return out;
   // Rare, so it may cost: a zero met an infinity, or there is a NaN, which stays.
   ELAPHOS_UNROLL
   for (int r = 0; r < size; ++r) {
@@ -137,6 +152,21 @@ KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scal
   }
   return out;
 }
+
+/// Two ways to compose, for code that composes plainly first, and again with care where a NaN has come out: a NaN stays in
+/// whatever is composed of it, so one look at the end is enough.
+struct Plainly {
+  template <class Map>
+  KOKKOS_FORCEINLINE_FUNCTION Map operator()(const Map& earlier, const Map& later) const {
+    return compose_plainly(earlier, later);
+  }
+};
+struct WithCare {
+  template <class Map>
+  KOKKOS_FORCEINLINE_FUNCTION Map operator()(const Map& earlier, const Map& later) const {
+    return compose(earlier, later);
+  }
+};
 
 }  // namespace elaphos::impl
 

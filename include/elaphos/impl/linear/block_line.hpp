@@ -18,7 +18,7 @@ namespace elaphos::impl {
 template <class Member, class Scalar, int size>
 class BlockLine {
  public:
-  using Team = TileTeam<Member, Scalar, size>;
+  using Team = TileTeam<Member, Scalar, size, true>;
   using Map = AffineMap<Scalar, size>;
   static constexpr int steps = steps_in_a_run<Scalar, size>;
   static constexpr int pack = Pack<Scalar>::size;
@@ -46,19 +46,26 @@ class BlockLine {
 
   KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t tile) const {
     const std::int64_t first = first_of_warp(tile);
-    sync_warp(m_team.member);  // the tile before has been copied out
-    m_matrices.fill(m_reader.problem.a.data + first * size * size, available(first) * size * size);
-    m_offsets.fill(m_reader.problem.b + first * size, available(first) * size);
+    const Scalar* const matrices = m_reader.problem.a.data + first * size * size;
+    const Scalar* const offsets = m_reader.problem.b + first * size;
+    const int rank = m_team.member.team_rank() % warp_size;
+    if (available(first) >= warp_size * steps) {
+      // First all loads, then all stores, so that loads wait for nothing.
+      Scalar some_matrices[steps * size * size], some_offsets[steps * size];
+      Matrices::fetch_whole(rank, matrices, some_matrices);
+      Offsets::fetch_whole(rank, offsets, some_offsets);
+      sync_warp(m_team.member);  // the tile before has been copied out
+      m_matrices.publish(some_matrices);
+      m_offsets.publish(some_offsets);
+    } else {
+      sync_warp(m_team.member);
+      m_matrices.fill_partly(matrices, available(first) * size * size);
+      m_offsets.fill_partly(offsets, available(first) * size);
+    }
     sync_warp(m_team.member);
     const std::int64_t left = m_reader.problem.steps - m_team.first_step(tile);
-    Map all;
-    all.set_identity();
-    if (left > 0) all = map(0);
-    ELAPHOS_UNROLL
-    for (int i = 1; i < steps; ++i) {
-      if (i < left) all = compose(all, map(i));
-    }
-    return all;
+    const Map all = fold(left, Plainly());
+    return all.has_nan() ? fold(left, WithCare()) : all;
   }
 
   // Nothing is kept in between.
@@ -84,6 +91,18 @@ class BlockLine {
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t available(std::int64_t first) const {
     const std::int64_t left = m_reader.problem.steps - first;
     return left > 0 ? left : 0;
+  }
+
+  template <class Compose>
+  KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t left, const Compose& composed) const {
+    Map all;
+    all.set_identity();
+    if (left > 0) all = map(0);
+    ELAPHOS_UNROLL
+    for (int i = 1; i < steps; ++i) {
+      if (i < left) all = composed(all, map(i));
+    }
+    return all;
   }
 
   KOKKOS_FORCEINLINE_FUNCTION Map map(int i) const {

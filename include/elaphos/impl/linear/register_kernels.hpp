@@ -25,12 +25,19 @@ class RegisterKernels {
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
   static constexpr int spare_entries(const Problem&) { return 0; }
   /// Teams that a processor of the device holds at a time: some load while others scan.
-  static constexpr int teams_at_a_time = size == 1 ? 3 : (size == 2 ? 6 : 4);
+  static constexpr int teams_at_a_time = size == 2 ? 5 : (size == 4 ? 4 : 3);
+
+  /// Numbers of any width take the same scratch memory, within the 48 KiB that Kokkos before 5.2 gives.
+  static constexpr int team_size = int((size == 1 ? 1024 : 512) / sizeof(Scalar));
+  /// Of teams that take blocks straight from memory: as many as registers allow.
+  static constexpr int large_team_size = int(2048 / sizeof(Scalar));
 
   explicit RegisterKernels(const ExecutionSpace& exec) : m_exec(exec) {}
 
-  /// Rows of 32 channels; of 16 where that gives more processors of the device a group.
+  /// Recurrences over tiles wait for latency: one large team takes less time than some kernels more. Else
+  /// rows of 32 channels; of 16 where that gives more processors of the device a group.
   Shape by_channel(const Problem& problem) const {
+    if (size > 1 && problem.composed) return cut(problem, warp_size, large_team_size);
     const Shape whole = cut(problem, warp_size);
     return size > 1 || busy(whole) ? whole : cut(problem, warp_size / 2);
   }
@@ -50,6 +57,13 @@ class RegisterKernels {
     });
   }
   void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends) const {
+    if constexpr (size > 1) {
+      if (shape.team_size() > team_size) {
+        using Tile = BlockTile<Member, Scalar, size>;
+        return launch<1, large_team_size>("Elaphos::linear_walk", shape.groups, shape,
+                                          WalkChannels<Member, Scalar, size, Tile>{problem, shape});
+      }
+    }
     with_tile(problem, shape, [&]<class Tile>(std::type_identity<Tile>) {
       if (tile_ends == nullptr) {
         launch<2>("Elaphos::linear_walk", shape.groups, shape,
@@ -71,19 +85,16 @@ class RegisterKernels {
         work(std::type_identity<BlockTile<Member, Scalar, size>>());
       }
     } else {
-      switch (NumberTile<Member, Scalar, TileAccess::steps>::best_access(problem, shape.lanes)) {
-        case TileAccess::rows: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::rows>>());
-        case TileAccess::line: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::line>>());
-        case TileAccess::staged: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::staged>>());
-        default: return work(std::type_identity<NumberTile<Member, Scalar, TileAccess::steps>>());
-      }
+      with_tile_access(problem, shape.lanes, [&]<TileAccess access>(std::integral_constant<TileAccess, access>) {
+        work(std::type_identity<NumberTile<Member, Scalar, access>>());
+      });
     }
   }
 
   /// `at_a_time`: teams that a processor shall hold, which bounds the registers of a thread.
-  template <int at_a_time, class Kernel>
+  template <int at_a_time, int largest = team_size, class Kernel>
   void launch(const char* label, std::int64_t teams, const Shape& shape, const Kernel& kernel) const {
-    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, at_a_time>>;
+    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<largest, at_a_time>>;
     Policy policy(m_exec, static_cast<int>(teams), shape.team_size());
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(shape))));
     Kokkos::parallel_for(label, policy, kernel);
@@ -96,10 +107,10 @@ class RegisterKernels {
     return shape.groups * 10 >= processors * (size == 1 ? 8 : 20);
   }
 
-  static Shape cut(const Problem& problem, int most_lanes) {
+  static Shape cut(const Problem& problem, int most_lanes, int threads = team_size) {
     Shape shape;
     while (shape.lanes < most_lanes && shape.lanes < problem.channels()) shape.lanes *= 2;
-    shape.runs = team_size / shape.lanes;
+    shape.runs = threads / shape.lanes;
     shape.run_steps = steps_in_a_run<Scalar, size>;
     // No more warps than there are steps for.
     while (shape.team_size() > warp_size && std::int64_t(shape.runs / 2) * shape.run_steps >= problem.steps) {
@@ -109,9 +120,6 @@ class RegisterKernels {
     shape.groups = divide_up(problem.channels(), shape.lanes);
     return shape;
   }
-
-  // Numbers of any width take the same scratch memory, within the 48 KiB that Kokkos before 5.2 gives.
-  static constexpr int team_size = int((size == 1 ? 1024 : 512) / sizeof(Scalar));
 
   const ExecutionSpace& m_exec;
 };

@@ -2,218 +2,239 @@
 #ifndef ELAPHOS_IMPL_LINEAR_SINGLE_PASS_HPP
 #define ELAPHOS_IMPL_LINEAR_SINGLE_PASS_HPP
 
-#include <elaphos/impl/linear/tile_kernels.hpp>
+#include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/linear/mailbox.hpp>
+#include <elaphos/impl/linear/tile_team.hpp>
 #include <elaphos/impl/unroll.hpp>
 #include <elaphos/impl/warp.hpp>
 
 #include <Kokkos_Core.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace elaphos::impl {
 
-// One pass over memory: each tile is read once, waits for the state in front of it, and is written. After Merrill and
-// Garland's look-back (2016), with an order of folding that does not depend on who comes first, so that bits repeat:
-// tiles are grouped into windows; a tile folds the maps of its predecessors in its window, in order, onto the state in
-// front of the window; the last tile of a window hands on the state behind it.
+// One pass over memory, after Merrill and Garland's look-back (2016): each tile is read once, waits for the state in front
+// of it, and is written. Two things differ from the paper.
 //
-// Teams take their tiles from a counter, so whoever waits, waits for a team that has started before. That needs teams
-// that run on once they have started, as CUDA's do; Kokkos itself does not promise it.
+// Nobody waits in vain. A message takes 2 to 3 microseconds while memory is busy, which is as long as a tile takes. So a
+// team folds a tile, tells the others its map, puts its numbers aside, folds its next tile, and only then walks the first,
+// whose predecessors have reported meanwhile; a third tile is on its way from memory all the time.
+//
+// Bits repeat. Tiles are grouped into windows, and the state in front of each window is handed on by the last tile of the
+// window before. A tile starts from the state in front of the window before its own, which is old, and folds the maps of
+// its predecessors from there on, in order, whoever came first.
+//
+// Teams take their tiles from a counter, and tell a tile's map before they walk the one before. So by induction over the
+// tiles whoever waits, waits for a team that has started. That needs teams that run on once they have started, as CUDA's
+// do; Kokkos itself does not promise it.
 
-/// Numbers that teams leave for each other. Each 32 bits travel in a word of 64 with the mark that they are there, so that
-/// a number and its arrival are one message, and no fence is waited for.
-template <class Scalar>
-struct Mailbox {
-  using Word = unsigned long long;
-  static_assert(sizeof(Scalar) % sizeof(std::uint32_t) == 0);
-  static constexpr int words = sizeof(Scalar) / sizeof(std::uint32_t);
-  static constexpr Word arrived = Word(1) << 32;
-  Word* data;
-
-  // Volatile accesses go past the caches that are not shared, and to 64 bits at once. (Kokkos::atomic_load would be a
-  // compare-and-swap, and hundreds of threads that wait would block each other: 20 times slower on an H200.)
-  KOKKOS_FORCEINLINE_FUNCTION void put(std::int64_t place, const Scalar& value) const {
-    std::uint32_t from[words];
-    std::memcpy(from, &value, sizeof(Scalar));
-    ELAPHOS_UNROLL
-    for (int i = 0; i < words; ++i) *const_cast<volatile Word*>(data + place * words + i) = arrived | from[i];
-  }
-
-  /// A number on its way. Looking and checking are apart, so that a thread has several looks on their way at once.
-  struct Letter {
-    Word word[words];
-  };
-  KOKKOS_FORCEINLINE_FUNCTION Letter look(std::int64_t place) const {
-    Letter letter;
-    ELAPHOS_UNROLL
-    for (int i = 0; i < words; ++i) letter.word[i] = *const_cast<const volatile Word*>(data + place * words + i);
-    return letter;
-  }
-  KOKKOS_FORCEINLINE_FUNCTION static bool is_there(const Letter& letter) {
-    bool all = true;
-    ELAPHOS_UNROLL
-    for (int i = 0; i < words; ++i) all = all && (letter.word[i] & arrived) != 0;
-    return all;
-  }
-  KOKKOS_FORCEINLINE_FUNCTION Scalar wait(std::int64_t place) const {
-    Letter letter;
-    do {
-      letter = look(place);
-    } while (!is_there(letter));
-    return value(letter);
-  }
-  KOKKOS_FORCEINLINE_FUNCTION static Letter of(const Scalar& value) {
-    Letter letter;
-    std::uint32_t from[words];
-    std::memcpy(from, &value, sizeof(Scalar));
-    ELAPHOS_UNROLL
-    for (int i = 0; i < words; ++i) letter.word[i] = arrived | from[i];
-    return letter;
-  }
-  KOKKOS_FORCEINLINE_FUNCTION static Scalar value(const Letter& letter) {
-    std::uint32_t to[words];
-    ELAPHOS_UNROLL
-    for (int i = 0; i < words; ++i) to[i] = static_cast<std::uint32_t>(letter.word[i]);
-    Scalar out;
-    std::memcpy(&out, to, sizeof(Scalar));
-    return out;
-  }
-};
-
-/// What tiles tell each other.
+/// What the tiles of a problem tell each other.
 template <class Scalar>
 struct TileMessages {
-  unsigned int* ticket;   // of the next tile; of 32 bits, for which every device has an addition of its own
-  Mailbox<Scalar> map_a;       // (tiles, channels)
-  Mailbox<Scalar> map_b;       // (tiles, channels)
-  Mailbox<Scalar> state;       // (windows + 1, channels): in front of each window
+  unsigned int* tickets;  // of the next tile, for each group; of 32 bits, for which every device has its own addition
+  Mailbox<Scalar> map_a;  // (windows * window, channels)
+  Mailbox<Scalar> map_b;  // the same
+  Mailbox<Scalar> state;  // (windows + 1, channels): in front of each window
 
   static constexpr int words = Mailbox<Scalar>::words;
-  static std::int64_t count(const TileShape& shape, std::int64_t windows, std::int64_t channels) {
-    return 1 + words * channels * (2 * shape.tiles + windows + 1);
+  static std::int64_t count(const TileShape& shape, int window, std::int64_t channels) {
+    const std::int64_t windows = divide_up(shape.tiles, window);
+    return shape.groups + words * channels * (2 * windows * window + windows + 1);
   }
-  static TileMessages in(unsigned long long* memory, const TileShape& shape, std::int64_t channels) {
-    unsigned long long* const maps = memory + 1;
-    const std::int64_t own = words * shape.tiles * channels;
+  static TileMessages in(unsigned long long* memory, const TileShape& shape, int window, std::int64_t channels) {
+    unsigned long long* const maps = memory + shape.groups;
+    const std::int64_t own = words * divide_up(shape.tiles, window) * window * channels;
     return {reinterpret_cast<unsigned int*>(memory), {maps}, {maps + own}, {maps + 2 * own}};
   }
 };
 
-/// Empties mailboxes and sets the counter to zero.
-struct ClearMessages {
-  unsigned long long* words;
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { words[i] = 0; }
-};
-
-/// Reads 2 words a step and channel and writes 1; per tile and channel some 10 words more.
+/// Reads 2 words a step and channel and writes 1; per tile and channel 4 words more are written (float), and those of up to
+/// two windows read, from the cache. `Tile` is a StoredTile.
 template <class Member, class Scalar, class Tile>
 struct SinglePass {
-  using Team = TileTeam<Member, Scalar, 1>;
+  using Team = typename Tile::Team;
   using Map = AffineMap<Scalar, 1>;
   LinearProblem<Scalar> problem;
   TileShape shape;
   TileMessages<Scalar> messages;
-  int window;  ///< tiles, at most `longest_window`
-
-  /// The first warp looks back, each thread at a few maps.
-  static int longest_window(const TileShape& shape) { return 8 * (warp_size / shape.lanes); }
+  int window;  ///< tiles, of which half as many as a team has runs are looked at at a time
 
   static std::size_t scratch_bytes(const TileShape& shape) {
-    return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + 48;
+    return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + seen_bytes(shape) + 48;
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    auto* const ticket = static_cast<unsigned int*>(member.team_shmem().get_shmem_aligned(sizeof(unsigned int), 16));
-    if (member.team_rank() == 0) *ticket = Kokkos::atomic_fetch_add(messages.ticket, 1u);
-    member.team_barrier();
-    const std::int64_t tile = *ticket / shape.groups;
-    Team team(member, problem, shape, *ticket - tile * shape.groups);
+    Team team(member, problem, shape, member.league_rank() % shape.groups);
     Tile thread(team, problem);
-    const int place = static_cast<int>(tile % window);
-    const bool window_ends = place == window - 1 && tile + 1 < shape.tiles;
+    Map* const seen = static_cast<Map*>(member.team_shmem().get_shmem_aligned(seen_bytes(shape), 16));
+    auto* const tickets = static_cast<unsigned int*>(member.team_shmem().get_shmem_aligned(2 * sizeof(unsigned int), 16));
 
-    team.scan(thread.fold(tile));
-    if (team.last_run() && team.real && !window_ends) {
-      const Map total = team.total();
-      messages.map_a.put(tile * problem.channels() + team.channel, total.A[0][0]);
-      messages.map_b.put(tile * problem.channels() + team.channel, total.b[0]);
+    // One tile ahead, so that nobody waits for the counter.
+    const bool draws = member.team_rank() == 0;
+    unsigned int drawn = 0;
+    if (draws) {
+      tickets[1] = draw(team.group);
+      drawn = draw(team.group);
     }
-    if (member.team_rank() < warp_size) receive(team, thread, tile, place, window_ends);
     member.team_barrier();
-    Scalar state[1] = {team.carry()[0]};
-    team.enter_run(state);
-    thread.walk(tile, state);
-    if (team.last_run() && tile + 1 == shape.tiles && team.real) thread.reader().write_end(state);
+    const int tiles = static_cast<int>(shape.tiles);  // as many as there may be teams
+    int tile = static_cast<int>(tickets[1]);
+    Folded aside;
+    if (tile < tiles) thread.load(tile);
+    for (int slot = 0; tile < tiles || aside.tile >= 0; slot = 1 - slot) {
+      Folded folded;
+      int next = tiles;
+      if (tile < tiles) {
+        if (draws) {
+          tickets[slot] = drawn;
+          drawn = draw(team.group);
+        }
+        team.scan(thread.fold_loaded(slot));  // its barrier also publishes the ticket
+        next = static_cast<int>(tickets[slot]);
+        if (next < tiles) thread.load(next);
+        folded = {tile, team.before_run()};
+        if (team.last_run() && team.real) tell(map_place(tile, team), team.total());
+      } else {
+        member.team_barrier();
+      }
+      if (aside.tile >= 0) {
+        look_back(team, aside.tile, seen);
+        member.team_barrier();
+        Scalar state[1];
+        enter(team, thread, aside, seen, state);
+        thread.walk(1 - slot, aside.tile, state);
+        if (team.last_run() && team.real) {
+          if (aside.tile % window == window - 1) messages.state.put(state_place(aside.tile / window + 1, team), state[0]);
+          if (aside.tile + 1 == tiles) thread.reader().write_end(state);
+        }
+      } else {
+        member.team_barrier();
+      }
+      aside = folded;
+      tile = next;
+    }
   }
 
  private:
-  // The state in front of the tile, for the team; and behind it, for the next window.
-  KOKKOS_FORCEINLINE_FUNCTION void receive(const Team& team, const Tile& thread, std::int64_t tile, int place,
-                                           bool window_ends) const {
-    const std::int64_t in_front = tile / window;
-    const Map before = look_back(team, tile - place, place);
-    if (team.run != 0 || !team.real) return;
-    // From the window's front in one leap, whatever the runs do: what is handed on must not wait for them.
-    Map to_end;
-    if (window_ends) to_end = compose(before, team.total());
-    Scalar state[1];
-    if (in_front == 0) {
-      thread.reader().initial_state(state);
-    } else {
-      state[0] = messages.state.wait(in_front * problem.channels() + team.channel);
-    }
-    if (window_ends) {
-      Scalar end[1] = {state[0]};
-      to_end.leap(end);
-      messages.state.put((in_front + 1) * problem.channels() + team.channel, end[0]);
-    }
-    before.leap(state);
-    team.carry()[0] = state[0];
+  /// A tile whose map is known to the others, and which waits to be walked.
+  struct Folded {
+    int tile = -1;
+    Map before_run;
+  };
+
+  static KOKKOS_FUNCTION std::size_t seen_bytes(const TileShape& shape) {
+    return sizeof(Map) * std::size_t(shape.warps()) * std::size_t(shape.lanes);
   }
 
-  // The map of the `place` tiles from `first` on, for run 0 of each lane. Threads side by side look at tiles side by side,
-  // which they fold as neighbours, pairs of neighbours, ...; then the next so many.
-  KOKKOS_FORCEINLINE_FUNCTION Map look_back(const Team& team, std::int64_t first, int place) const {
+  KOKKOS_FORCEINLINE_FUNCTION unsigned int draw(std::int64_t group) const {
+    return Kokkos::atomic_fetch_add(messages.tickets + group, 1u);
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void tell(std::int64_t place, const Map& total) const {
+    messages.map_a.put(place, total.A[0][0]);
+    messages.map_b.put(place, total.b[0]);
+  }
+
+  /// The first tile whose map a tile needs: of the window before its own.
+  KOKKOS_FORCEINLINE_FUNCTION int first_seen(int tile) const {
+    return tile < window ? 0 : (tile / window - 1) * window;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t state_place(int at_window, const Team& team) const {
+    return at_window * team.channels() + team.channel;
+  }
+
+  /// The state in front of a thread's run.
+  KOKKOS_FORCEINLINE_FUNCTION void enter(const Team& team, const Tile& thread, const Folded& its, const Map* seen,
+                                         Scalar (&state)[1]) const {
+    const int known = first_seen(its.tile) / window;
+    if (known == 0) {
+      thread.reader().initial_state(state);
+    } else {
+      state[0] = team.real ? messages.state.wait(state_place(known, team)) : Scalar(0);
+    }
+    const Scalar front = state[0];
+    for (int warp = 0; warp < shape.warps(); ++warp) seen[warp * team.lanes() + team.lane].step(state);
+    its.before_run.step(state);
+    if (!is_nan(state[0])) return;
+    state[0] = front;
+    for (int warp = 0; warp < shape.warps(); ++warp) seen[warp * team.lanes() + team.lane].leap(state);
+    its.before_run.leap(state);
+  }
+
+  // Where a tile's map is told: tiles that a thread looks at one after another lie apart, and those that threads side by
+  // side look at lie side by side.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t map_place(int tile, const Team& team) const {
+    const int in_window = tile % window;
+    return (std::int64_t(tile - in_window) + in_window % share() * lookers() + in_window / share()) * team.channels() +
+           team.channel;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION int lookers() const { return shape.runs > 1 ? shape.runs / 2 : 1; }
+  KOKKOS_FORCEINLINE_FUNCTION int share() const { return window / lookers(); }
+
+  /// The maps of a tile's predecessors, composed by each warp for its share of them. The first half of the runs looks at the
+  /// window before the tile's own, the other half at its own; a thread composes what it sees, and then warps fold the
+  /// threads' maps as neighbours, pairs of neighbours, ...
+  KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, int tile, Map* seen) const {
     using Letters = Mailbox<Scalar>;
-    constexpr int rounds_at_a_time = sizeof(Scalar) > 4 ? 2 : 4;
-    const std::int64_t channels = problem.channels();
-    const int threads = warp_size / shape.lanes;
+    constexpr int looks = sizeof(Scalar) > 4 ? 2 : 4;  // on their way at once
+    const int second = team.run >= lookers() ? 1 : 0, looker = team.run - second * lookers();
+    const int first = (tile / window - 1 + second) * window;
     Map all;
     all.set_identity();
-    for (int begin = 0; begin < place; begin += rounds_at_a_time * threads) {
-      typename Letters::Letter a[rounds_at_a_time], b[rounds_at_a_time];
+    for (int begin = 0; begin < share(); begin += looks) {
+      typename Letters::Letter a[looks], b[looks];
       bool complete;
       do {
         complete = true;
         ELAPHOS_UNROLL
-        for (int i = 0; i < rounds_at_a_time; ++i) {
-          const int its_place = begin + i * threads + team.run;
-          const std::int64_t at = (first + its_place) * channels + team.channel;
-          const bool wanted = its_place < place && team.real;
+        for (int i = 0; i < looks; ++i) {
+          const int place = looker * share() + begin + i;
+          const std::int64_t at = (first + (begin + i) * lookers() + looker) * team.channels() + team.channel;
+          const bool wanted = begin + i < share() && first >= 0 && first + place < tile && team.real;
           a[i] = wanted ? messages.map_a.look(at) : Letters::of(Scalar(1));
           b[i] = wanted ? messages.map_b.look(at) : Letters::of(Scalar(0));
         }
         ELAPHOS_UNROLL
-        for (int i = 0; i < rounds_at_a_time; ++i) {
+        for (int i = 0; i < looks; ++i) {
           complete = complete && Letters::is_there(a[i]) && Letters::is_there(b[i]);
         }
       } while (!complete);
+      const Map before = all;
       ELAPHOS_UNROLL
-      for (int i = 0; i < rounds_at_a_time; ++i) {
-        if (begin + i * threads >= place) break;
-        Map some{{{Letters::value(a[i])}}, {Letters::value(b[i])}};
-#if ELAPHOS_HAS_WARPS
-        for (int distance = shape.lanes; distance < warp_size; distance *= 2) {
-          const Map later = shuffle_down(some, distance);
-          if (team.member.team_rank() + distance < warp_size) some = compose(some, later);
-        }
-#endif
-        all = compose(all, some);
+      for (int i = 0; i < looks; ++i) {
+        all = compose_plainly(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}});
       }
+      if (all.has_nan()) {
+        all = before;
+        ELAPHOS_UNROLL
+        for (int i = 0; i < looks; ++i) all = compose(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}});
+      }
+    }
+#if ELAPHOS_HAS_WARPS
+    const int rank = team.member.team_rank();
+    const bool asked = rank % warp_size < team.lanes();
+    Map of_warp = fold_warp(team, all, Plainly());
+    if (any_in_warp(asked && of_warp.has_nan())) of_warp = fold_warp(team, all, WithCare());
+    if (asked) seen[rank / warp_size * team.lanes() + team.lane] = of_warp;
+#endif
+  }
+
+#if ELAPHOS_HAS_WARPS
+  /// The map of a warp's runs, for the first threads.
+  template <class Compose>
+  KOKKOS_FORCEINLINE_FUNCTION Map fold_warp(const Team& team, Map all, const Compose& composed) const {
+    ELAPHOS_UNROLL
+    for (int distance = 1; distance < warp_size; distance *= 2) {
+      if (distance < team.lanes()) continue;
+      // The last threads get their own map again, which nobody asks them for.
+      all = composed(all, shuffle_down(all, distance));
     }
     return all;
   }
+#endif
 };
 
 }  // namespace elaphos::impl

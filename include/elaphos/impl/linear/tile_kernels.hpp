@@ -20,12 +20,12 @@ struct FoldTiles {
   TileTotals<Scalar> totals;
 
   static std::size_t scratch_bytes(const TileShape& shape) {
-    return TileTeam<Member, Scalar, size>::scratch_bytes(shape) + Tile::scratch_bytes(shape);
+    return Tile::Team::scratch_bytes(shape) + Tile::scratch_bytes(shape);
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const std::int64_t index = member.league_rank(), tile = index / shape.groups;
-    TileTeam<Member, Scalar, size> team(member, problem, shape, index - tile * shape.groups);
+    typename Tile::Team team(member, problem, shape, index - tile * shape.groups);
     Tile thread(team, problem);
     team.scan(thread.fold(tile));
     if (team.real && team.last_run()) thread.reader().write_map(tile, team.total(), totals.A, totals.b);
@@ -45,7 +45,7 @@ struct WalkTiles {
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const std::int64_t index = member.league_rank(), tile = index / shape.groups;
-    TileTeam<Member, Scalar, size> team(member, problem, shape, index - tile * shape.groups);
+    typename Tile::Team team(member, problem, shape, index - tile * shape.groups);
     Tile thread(team, problem);
     if (team.run == 0 && team.real) {
       if (tile == 0) {
@@ -75,7 +75,7 @@ struct WalkChannels {
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
-    TileTeam<Member, Scalar, size> team(member, problem, shape, member.league_rank());
+    typename Tile::Team team(member, problem, shape, member.league_rank());
     Tile thread(team, problem);
     if (team.run == 0 && team.real) thread.reader().initial_state(team.carry());
     thread.load(0);

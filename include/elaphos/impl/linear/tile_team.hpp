@@ -35,8 +35,8 @@ inline constexpr int steps_in_a_run = size == 1 ? 16 : (size == 2 ? 8 : 4);
 ///
 /// On CUDA runs of a warp are scanned by shuffles (Hillis and Steele, 1986), and a barrier later each thread goes through
 /// the warps before its own; elsewhere all runs are scanned through scratch memory. Both in a fixed order, so that bits
-/// repeat.
-template <class Member, class Scalar, int size>
+/// repeat. With `one_channel` lanes are known when this is compiled.
+template <class Member, class Scalar, int size, bool one_channel = false>
 class TileTeam {
  public:
   using Map = AffineMap<Scalar, size>;
@@ -46,6 +46,9 @@ class TileTeam {
   int lane, run;
   std::int64_t group, channel;
   bool real;
+
+  KOKKOS_FORCEINLINE_FUNCTION int lanes() const { return one_channel ? 1 : shape.lanes; }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t channels() const { return one_channel ? 1 : problem.channels(); }
 
   /// Maps that a team keeps in scratch: of its warps, or of its threads.
   KOKKOS_FUNCTION static int kept_maps(const TileShape& shape) {
@@ -61,11 +64,11 @@ class TileTeam {
       : member(of),
         problem(its_problem),
         shape(its_shape),
-        lane(of.team_rank() & (its_shape.lanes - 1)),
-        run(of.team_rank() / its_shape.lanes),
+        lane(of.team_rank() & (lanes() - 1)),
+        run(of.team_rank() / lanes()),
         group(its_group),
-        channel(its_group * its_shape.lanes + lane),
-        real(channel < its_problem.channels()) {
+        channel(one_channel ? 0 : its_group * its_shape.lanes + lane),
+        real(one_channel || channel < its_problem.channels()) {
     const auto take = [&](std::size_t bytes) { return of.team_shmem().get_shmem_aligned(bytes, 16); };
     m_maps = static_cast<Map*>(take(sizeof(Map) * std::size_t(kept_maps(shape))));
     m_carry = static_cast<Scalar(*)[size]>(take(sizeof(Scalar) * size * std::size_t(shape.lanes)));
@@ -82,15 +85,12 @@ class TileTeam {
   /// Takes the maps of all runs; ends with a barrier.
   KOKKOS_FORCEINLINE_FUNCTION void scan(const Map& own) {
 #if ELAPHOS_HAS_WARPS
-    Map all = own;
-    const int lanes = shape.lanes, rank_in_warp = member.team_rank() & (warp_size - 1);
-    for (int distance = lanes; distance < warp_size; distance *= 2) {
-      const Map earlier = shuffle_up(all, distance);
-      if (rank_in_warp >= distance) all = compose(earlier, all);
-    }
-    m_before = shuffle_up(all, lanes);
-    if (rank_in_warp < lanes) m_before.set_identity();
-    if (rank_in_warp >= warp_size - lanes) m_maps[member.team_rank() / warp_size * lanes + lane] = all;
+    const int rank_in_warp = member.team_rank() & (warp_size - 1);
+    Map all = scan_warp(own, Plainly());
+    if (any_in_warp(all.has_nan())) all = scan_warp(own, WithCare());
+    m_before = shuffle_up(all, lanes());
+    if (rank_in_warp < lanes()) m_before.set_identity();
+    if (rank_in_warp >= warp_size - lanes()) m_maps[member.team_rank() / warp_size * lanes() + lane] = all;
     member.team_barrier();
 #else
     const int rank = member.team_rank();
@@ -98,7 +98,7 @@ class TileTeam {
     for (int distance = 1; distance < shape.runs; distance *= 2) {
       m_maps[rank] = all;
       member.team_barrier();
-      if (run >= distance) all = compose(m_maps[rank - distance * shape.lanes], all);
+      if (run >= distance) all = compose(m_maps[rank - distance * lanes()], all);
       member.team_barrier();
     }
     m_maps[rank] = all;
@@ -110,24 +110,59 @@ class TileTeam {
   KOKKOS_FORCEINLINE_FUNCTION Map total() const {
 #if ELAPHOS_HAS_WARPS
     Map all = m_maps[lane];
-    for (int warp = 1; warp < shape.warps(); ++warp) all = compose(all, m_maps[warp * shape.lanes + lane]);
+    for (int warp = 1; warp < shape.warps(); ++warp) all = compose(all, m_maps[warp * lanes() + lane]);
     return all;
 #else
-    return m_maps[(shape.runs - 1) * shape.lanes + lane];
+    return m_maps[(shape.runs - 1) * lanes() + lane];
+#endif
+  }
+
+  /// The map of the tile up to this run; after `scan`.
+  KOKKOS_FORCEINLINE_FUNCTION Map before_run() const {
+#if ELAPHOS_HAS_WARPS
+    Map all = m_before;
+    for (int warp = member.team_rank() / warp_size; warp-- > 0;) all = compose(m_maps[warp * lanes() + lane], all);
+    return all;
+#else
+    Map all;
+    all.set_identity();
+    return run > 0 ? m_maps[member.team_rank() - lanes()] : all;
 #endif
   }
 
   /// Moves `state` from the tile's entry to this run's entry; after `scan`.
   KOKKOS_FORCEINLINE_FUNCTION void enter_run(Scalar (&state)[size]) const {
 #if ELAPHOS_HAS_WARPS
-    for (int warp = 0; warp < member.team_rank() / warp_size; ++warp) m_maps[warp * shape.lanes + lane].leap(state);
+    Scalar front[size];
+    for (int r = 0; r < size; ++r) front[r] = state[r];
+    bool suspect = false;
+    for (int warp = 0; warp < member.team_rank() / warp_size; ++warp) m_maps[warp * lanes() + lane].step(state);
+    m_before.step(state);
+    for (int r = 0; r < size; ++r) suspect = suspect || is_nan(state[r]);
+    if (!suspect) return;
+    for (int r = 0; r < size; ++r) state[r] = front[r];
+    for (int warp = 0; warp < member.team_rank() / warp_size; ++warp) m_maps[warp * lanes() + lane].leap(state);
     m_before.leap(state);
 #else
-    if (run > 0) m_maps[member.team_rank() - shape.lanes].leap(state);
+    if (run > 0) m_maps[member.team_rank() - lanes()].leap(state);
 #endif
   }
 
  private:
+#if ELAPHOS_HAS_WARPS
+  template <class Compose>
+  KOKKOS_FORCEINLINE_FUNCTION Map scan_warp(const Map& own, const Compose& composed) const {
+    Map all = own;
+    ELAPHOS_UNROLL_BY(size == 1 ? 5 : 1)
+    for (int distance = 1; distance < warp_size; distance *= 2) {
+      if (distance < lanes()) continue;
+      const Map earlier = shuffle_up(all, distance);
+      if ((member.team_rank() & (warp_size - 1)) >= distance) all = composed(earlier, all);
+    }
+    return all;
+  }
+
+#endif
   Map* m_maps;
   Scalar (*m_carry)[size];
 #if ELAPHOS_HAS_WARPS

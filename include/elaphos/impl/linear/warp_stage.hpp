@@ -33,43 +33,40 @@ class WarpStage {
              member.team_rank() / warp_size * entries;
   }
 
-  /// Copies the first `available` numbers from memory; the others stay what they are.
-  KOKKOS_FORCEINLINE_FUNCTION void fill(const Scalar* from, std::int64_t available) const {
-    if (available >= warp_size * count) {
-      // First some loads, then as many stores, so that loads do not wait for one another.
-      constexpr int some = run_packs % 8 == 0 ? 8 : (run_packs % 4 == 0 ? 4 : (run_packs % 9 == 0 ? 9 : run_packs));
-      for (int begin = 0; begin < run_packs; begin += some) {
-        Vector packs[some];
-        ELAPHOS_UNROLL
-        for (int i = 0; i < some; ++i) packs[i] = read(from + ((begin + i) * warp_size + m_rank) * width);
-        ELAPHOS_UNROLL
-        for (int i = 0; i < some; ++i) write(m_data + place((begin + i) * warp_size + m_rank), packs[i]);
-      }
-    } else {
-      for (int i = 0; i < run_packs; ++i) {
-        const int q = i * warp_size + m_rank;
-        ELAPHOS_UNROLL
-        for (int v = 0; v < width; ++v) {
-          if (q * width + v < available) m_data[place(q) + v] = from[q * width + v];
-        }
-      }
+  /// On the warp's own memory, of `entries` numbers.
+  KOKKOS_FORCEINLINE_FUNCTION WarpStage(Scalar* data, int rank_in_warp) : m_data(data), m_rank(rank_in_warp) {}
+
+  /// Whether memory has all numbers of the warp's runs.
+  KOKKOS_FORCEINLINE_FUNCTION static bool whole(std::int64_t available) { return available >= warp_size * count; }
+
+  /// Reads from memory into registers, for `publish`, where all is there.
+  KOKKOS_FORCEINLINE_FUNCTION static void fetch_whole(int rank, const Scalar* from, Scalar (&numbers)[count]) {
+    ELAPHOS_UNROLL
+    for (int i = 0; i < count; i += width) {
+      const Vector pack = read(from + offset(i / width, rank));
+      ELAPHOS_UNROLL
+      for (int v = 0; v < width; ++v) numbers[i + v] = pack.v[v];
     }
   }
-
-  /// `fill` in two parts, the numbers in between in this thread's registers.
-  KOKKOS_FORCEINLINE_FUNCTION void fetch(const Scalar* from, std::int64_t available, Scalar (&numbers)[count]) const {
-    if (available >= warp_size * count) {
+  /// The same, with `other` where nothing is.
+  KOKKOS_FORCEINLINE_FUNCTION static void fetch(int rank, const Scalar* from, std::int64_t available, const Scalar& other,
+                                                Scalar (&numbers)[count]) {
+    if (whole(available)) return fetch_whole(rank, from, numbers);
+    const int left = static_cast<int>(available) - rank * width;
+    ELAPHOS_UNROLL
+    for (int i = 0; i < count; ++i) {
+      const int e = i / width * width * warp_size + i % width;
+      numbers[i] = e < left ? from[rank * width + e] : other;
+    }
+  }
+  /// Copies what there is straight to scratch memory; what is past it stays what it was.
+  KOKKOS_FORCEINLINE_FUNCTION void fill_partly(const Scalar* from, std::int64_t available) const {
+    ELAPHOS_UNROLL_BY(1)
+    for (int i = 0; i < run_packs; ++i) {
+      const int e = offset(i, m_rank);
       ELAPHOS_UNROLL
-      for (int i = 0; i < count; i += width) {
-        const Vector pack = read(from + i * warp_size + m_rank * width);
-        ELAPHOS_UNROLL
-        for (int v = 0; v < width; ++v) numbers[i + v] = pack.v[v];
-      }
-    } else {
-      ELAPHOS_UNROLL
-      for (int i = 0; i < count; ++i) {
-        const int e = i / width * width * warp_size + m_rank * width + i % width;
-        numbers[i] = e < available ? from[e] : Scalar(0);
+      for (int v = 0; v < width; ++v) {
+        if (e + v < available) m_data[place(i * warp_size + m_rank) + v] = from[e + v];
       }
     }
   }
@@ -83,20 +80,20 @@ class WarpStage {
     }
   }
 
-  /// Copies the first `available` numbers to memory.
+  /// Copies to memory what it has room for.
   KOKKOS_FORCEINLINE_FUNCTION void drain(Scalar* to, std::int64_t available) const {
-    if (available >= warp_size * count) {
+    if (whole(available)) {
       ELAPHOS_UNROLL
       for (int i = 0; i < run_packs; ++i) {
-        const int q = i * warp_size + m_rank;
-        write(to + q * width, read(m_data + place(q)));
+        write(to + offset(i, m_rank), read(m_data + place(i * warp_size + m_rank)));
       }
     } else {
+      ELAPHOS_UNROLL_BY(1)
       for (int i = 0; i < run_packs; ++i) {
-        const int q = i * warp_size + m_rank;
+        const int e = offset(i, m_rank);
         ELAPHOS_UNROLL
         for (int v = 0; v < width; ++v) {
-          if (q * width + v < available) to[q * width + v] = m_data[place(q) + v];
+          if (e + v < available) to[e + v] = m_data[place(i * warp_size + m_rank) + v];
         }
       }
     }
@@ -132,8 +129,11 @@ class WarpStage {
   KOKKOS_FORCEINLINE_FUNCTION static void write(Scalar* to, const Vector& pack) {
     *reinterpret_cast<Vector*>(to) = pack;
   }
+  // Where pack i of a thread lies in memory: threads side by side take packs side by side.
+  KOKKOS_FORCEINLINE_FUNCTION static int offset(int i, int rank) { return (i * warp_size + rank) * width; }
   // Where pack q of the warp is kept.
   KOKKOS_FORCEINLINE_FUNCTION static int place(int q) {
+    if (run_stride == count) return q * width;
     return q / run_packs * run_stride + q % run_packs * width;
   }
 
