@@ -153,8 +153,8 @@ KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scal
   return out;
 }
 
-/// Two ways to compose, for code that composes plainly first, and again with care where a NaN has come out: a NaN stays in
-/// whatever is composed of it, so one look at the end is enough.
+/// Two ways to compose, for code that composes plainly first, and again with care where a NaN has come out: a NaN stays
+/// in whatever is composed of it, so one look at the end is enough.
 struct Plainly {
   template <class Map>
   KOKKOS_FORCEINLINE_FUNCTION Map operator()(const Map& earlier, const Map& later) const {

@@ -32,8 +32,8 @@ class BlockLine {
   static bool possible(const LinearProblem<Scalar>& of) {
     const bool whole = of.block_size == size && of.a.time == size * size && of.a.row == size && of.a.column == 1;
     const bool plain = !of.reversed && !of.previous_coefficients && of.starts == nullptr;
-    return of.channels() == 1 && whole && plain && of.b != nullptr && of.y != nullptr &&
-           aligned_for_packs(of.a.data) && aligned_for_packs(of.b) && aligned_for_packs(of.y);
+    return of.channels() == 1 && whole && plain && of.b != nullptr && of.y != nullptr && aligned_for_packs(of.a.data) &&
+           aligned_for_packs(of.b) && aligned_for_packs(of.y);
   }
 
   KOKKOS_FUNCTION BlockLine(const Team& team, const LinearProblem<Scalar>& problem)

@@ -11,8 +11,8 @@
 
 namespace elaphos::impl {
 
-/// Numbers that teams leave for each other. Each 32 bits travel in a word of 64 with the mark that they are there, so that
-/// a number and its arrival are one message, and no fence is waited for.
+/// Numbers that teams leave for each other. Each 32 bits travel in a word of 64 with the mark that they are there, so
+/// that a number and its arrival are one message, and no fence is waited for.
 template <class Scalar>
 struct Mailbox {
   using Word = unsigned long long;

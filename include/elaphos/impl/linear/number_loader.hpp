@@ -37,9 +37,9 @@ TileAccess best_tile_access(const LinearProblem<Scalar>& of, int lanes) {
   return TileAccess::staged;
 }
 
-/// Reads tiles of channels of one number, `steps` steps a thread, into registers. What a thread holds then is its run for
-/// `rows` and `steps`, and for the others what lies beside what its neighbours hold. Past the problem's end it is the
-/// identity.
+/// Reads tiles of channels of one number, `steps` steps a thread, into registers. What a thread holds then is its run
+/// for `rows` and `steps`, and for the others what lies beside what its neighbours hold. Past the problem's end it is
+/// the identity.
 template <class Member, class Scalar, TileAccess access, int steps>
 class NumberLoader {
  public:
@@ -53,8 +53,9 @@ class NumberLoader {
   KOKKOS_FORCEINLINE_FUNCTION NumberLoader(const Team& of, const LinearProblem<Scalar>& problem)
       : team(of),
         reader(problem, of.real ? of.channel : 0),
-        m_inverse(access == TileAccess::staged ? (65536u + unsigned(problem.channels()) - 1) / unsigned(problem.channels())
-                                               : 0) {}
+        m_inverse(access == TileAccess::staged
+                      ? (65536u + unsigned(problem.channels()) - 1) / unsigned(problem.channels())
+                      : 0) {}
 
   KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t tile) {
     if constexpr (access == TileAccess::staged) {
@@ -89,10 +90,7 @@ class NumberLoader {
     return left <= 0 ? 0 : static_cast<int>((left < rows ? left : rows) * reader.problem.channels());
   }
 
-
-  KOKKOS_FORCEINLINE_FUNCTION int run_in_warp() const {
-    return team.run % (warp_size / team.lanes());
-  }
+  KOKKOS_FORCEINLINE_FUNCTION int run_in_warp() const { return team.run % (warp_size / team.lanes()); }
 
   /// Of staged tiles, whose rows are short: the row that number `e` of a warp lies in (e < 2048; a division costs 20
   /// instructions).
@@ -201,10 +199,14 @@ class StateWriter {
 template <class Scalar, class Work>
 void with_tile_access(const LinearProblem<Scalar>& problem, int lanes, const Work& work) {
   switch (best_tile_access(problem, lanes)) {
-    case TileAccess::rows: return work(std::integral_constant<TileAccess, TileAccess::rows>());
-    case TileAccess::line: return work(std::integral_constant<TileAccess, TileAccess::line>());
-    case TileAccess::staged: return work(std::integral_constant<TileAccess, TileAccess::staged>());
-    default: return work(std::integral_constant<TileAccess, TileAccess::steps>());
+    case TileAccess::rows:
+      return work(std::integral_constant<TileAccess, TileAccess::rows>());
+    case TileAccess::line:
+      return work(std::integral_constant<TileAccess, TileAccess::line>());
+    case TileAccess::staged:
+      return work(std::integral_constant<TileAccess, TileAccess::staged>());
+    default:
+      return work(std::integral_constant<TileAccess, TileAccess::steps>());
   }
 }
 

@@ -13,9 +13,9 @@
 
 namespace elaphos::impl {
 
-/// Scratch memory for the numbers of `slots` tiles of a NumberLoader: coefficients, and offsets that become states. A warp
-/// puts them in as it has loaded them, a thread gets its run; for `rows` and `steps` that is the same, and nobody else's.
-/// (The loader is passed, not kept: nvcc would leave both in memory.)
+/// Scratch memory for the numbers of `slots` tiles of a NumberLoader: coefficients, and offsets that become states. A
+/// warp puts them in as it has loaded them, a thread gets its run; for `rows` and `steps` that is the same, and nobody
+/// else's. (The loader is passed, not kept: nvcc would leave both in memory.)
 template <class Member, class Scalar, TileAccess access, int steps, int slots>
 class NumberStore {
  public:
@@ -30,7 +30,8 @@ class NumberStore {
 
   KOKKOS_FORCEINLINE_FUNCTION explicit NumberStore(const Loader& loader)
       : m_rank(loader.team.member.team_rank() % warp_size) {
-    void* const all = loader.team.member.team_shmem().get_shmem_aligned(sizeof(Scalar) * numbers(loader.team.shape), 16);
+    void* const all =
+        loader.team.member.team_shmem().get_shmem_aligned(sizeof(Scalar) * numbers(loader.team.shape), 16);
     m_data = static_cast<Scalar*>(all) + loader.team.member.team_rank() / warp_size * (2 * slots * entries);
   }
 
@@ -43,7 +44,8 @@ class NumberStore {
   }
 
   /// Numbers `first` ... of this thread's run.
-  KOKKOS_FORCEINLINE_FUNCTION void get(const Loader& loader, int slot, int first, Scalar (&a)[pack], Scalar (&b)[pack]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void get(const Loader& loader, int slot, int first, Scalar (&a)[pack],
+                                       Scalar (&b)[pack]) const {
     if constexpr (staged) {
       const int e = staged_place(loader, first);
       a[0] = loader.team.real ? coefficients(slot)[e] : Scalar(1);
@@ -58,7 +60,8 @@ class NumberStore {
   }
 
   /// States in place of this thread's offsets `first` ...
-  KOKKOS_FORCEINLINE_FUNCTION void put_states(const Loader& loader, int slot, int first, const Scalar (&y)[pack]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void put_states(const Loader& loader, int slot, int first,
+                                              const Scalar (&y)[pack]) const {
     if constexpr (staged) {
       if (loader.team.real) states(slot)[staged_place(loader, first)] = y[0];
     } else {

@@ -15,20 +15,20 @@
 
 namespace elaphos::impl {
 
-// One pass over memory, after Merrill and Garland's look-back (2016): each tile is read once, waits for the state in front
-// of it, and is written. Two things differ from the paper.
+// One pass over memory, after Merrill and Garland's look-back (2016): each tile is read once, waits for the state in
+// front of it, and is written. Two things differ from the paper.
 //
-// Nobody waits in vain. A message takes 2 to 3 microseconds while memory is busy, which is as long as a tile takes. So a
-// team folds a tile, tells the others its map, puts its numbers aside, folds its next tile, and only then walks the first,
-// whose predecessors have reported meanwhile; a third tile is on its way from memory all the time.
+// Nobody waits in vain. A message takes 2 to 3 microseconds while memory is busy, which is as long as a tile takes. So
+// a team folds a tile, tells the others its map, puts its numbers aside, folds its next tile, and only then walks the
+// first, whose predecessors have reported meanwhile; a third tile is on its way from memory all the time.
 //
-// Bits repeat. Tiles are grouped into windows, and the state in front of each window is handed on by the last tile of the
-// window before. A tile starts from the state in front of the window before its own, which is old, and folds the maps of
-// its predecessors from there on, in order, whoever came first.
+// Bits repeat. Tiles are grouped into windows, and the state in front of each window is handed on by the last tile of
+// the window before. A tile starts from the state in front of the window before its own, which is old, and folds the
+// maps of its predecessors from there on, in order, whoever came first.
 //
-// Teams take their tiles from a counter, and tell a tile's map before they walk the one before. So by induction over the
-// tiles whoever waits, waits for a team that has started. That needs teams that run on once they have started, as CUDA's
-// do; Kokkos itself does not promise it.
+// Teams take their tiles from a counter, and tell a tile's map before they walk the one before. So by induction over
+// the tiles whoever waits, waits for a team that has started. That needs teams that run on once they have started, as
+// CUDA's do; Kokkos itself does not promise it.
 
 /// What the tiles of a problem tell each other.
 template <class Scalar>
@@ -50,8 +50,8 @@ struct TileMessages {
   }
 };
 
-/// Reads 2 words a step and channel and writes 1; per tile and channel 4 words more are written (float), and those of up to
-/// two windows read, from the cache. `Tile` is a StoredTile.
+/// Reads 2 words a step and channel and writes 1; per tile and channel 4 words more are written (float), and those of
+/// up to two windows read, from the cache. `Tile` is a StoredTile.
 template <class Member, class Scalar, class Tile>
 struct SinglePass {
   using Team = typename Tile::Team;
@@ -69,7 +69,8 @@ struct SinglePass {
     Team team(member, problem, shape, member.league_rank() % shape.groups);
     Tile thread(team, problem);
     Map* const seen = static_cast<Map*>(member.team_shmem().get_shmem_aligned(seen_bytes(shape), 16));
-    auto* const tickets = static_cast<unsigned int*>(member.team_shmem().get_shmem_aligned(2 * sizeof(unsigned int), 16));
+    auto* const tickets =
+        static_cast<unsigned int*>(member.team_shmem().get_shmem_aligned(2 * sizeof(unsigned int), 16));
 
     // One tile ahead, so that nobody waits for the counter.
     const bool draws = member.team_rank() == 0;
@@ -106,7 +107,8 @@ struct SinglePass {
         enter(team, thread, aside, seen, state);
         thread.walk(1 - slot, aside.tile, state);
         if (team.last_run() && team.real) {
-          if (aside.tile % window == window - 1) messages.state.put(state_place(aside.tile / window + 1, team), state[0]);
+          if (aside.tile % window == window - 1)
+            messages.state.put(state_place(aside.tile / window + 1, team), state[0]);
           if (aside.tile + 1 == tiles) thread.reader().write_end(state);
         }
       } else {
@@ -164,8 +166,8 @@ struct SinglePass {
     its.before_run.leap(state);
   }
 
-  // Where a tile's map is told: tiles that a thread looks at one after another lie apart, and those that threads side by
-  // side look at lie side by side.
+  // Where a tile's map is told: tiles that a thread looks at one after another lie apart, and those that threads side
+  // by side look at lie side by side.
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t map_place(int tile, const Team& team) const {
     const int in_window = tile % window;
     return (std::int64_t(tile - in_window) + in_window % share() * lookers() + in_window / share()) * team.channels() +
@@ -174,9 +176,9 @@ struct SinglePass {
   KOKKOS_FORCEINLINE_FUNCTION int lookers() const { return shape.runs > 1 ? shape.runs / 2 : 1; }
   KOKKOS_FORCEINLINE_FUNCTION int share() const { return window / lookers(); }
 
-  /// The maps of a tile's predecessors, composed by each warp for its share of them. The first half of the runs looks at the
-  /// window before the tile's own, the other half at its own; a thread composes what it sees, and then warps fold the
-  /// threads' maps as neighbours, pairs of neighbours, ...
+  /// The maps of a tile's predecessors, composed by each warp for its share of them. The first half of the runs looks
+  /// at the window before the tile's own, the other half at its own; a thread composes what it sees, and then warps
+  /// fold the threads' maps as neighbours, pairs of neighbours, ...
   KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, int tile, Map* seen) const {
     using Letters = Mailbox<Scalar>;
     constexpr int looks = sizeof(Scalar) > 4 ? 2 : 4;  // on their way at once

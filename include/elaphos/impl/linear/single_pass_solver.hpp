@@ -34,9 +34,9 @@ class SinglePassSolver {
   SinglePassSolver(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace)
       : m_exec(exec), m_workspace(workspace) {}
 
-  // Measured on an H200, in float: one channel is faster than by three kernels from some millions of steps on (10^7: 0.070
-  // against 0.079 ms, 10^8: 0.40 against 0.55), 512 channels of 65 536 steps too (0.158 against 0.183), 256 are as fast.
-  // Between 2 and some 300 channels a tile has more maps to look at than numbers of its own.
+  // Measured on an H200, in float: one channel is faster than by three kernels from some millions of steps on (10^7:
+  // 0.070 against 0.079 ms, 10^8: 0.40 against 0.55), 512 channels of 65 536 steps too (0.158 against 0.183), 256 are
+  // as fast. Between 2 and some 300 channels a tile has more maps to look at than numbers of its own.
   bool pays(const Problem& problem) const {
     if (problem.y == nullptr) return false;
     return problem.channels() == 1 ? problem.steps >= 4'000'000 : cut(problem).groups >= 12;
@@ -66,14 +66,15 @@ class SinglePassSolver {
  private:
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
 
-  // A team's two tiles in scratch memory take most of the 48 KiB that Kokkos before 5.2 gives, and four teams most of what
-  // a processor of an H200 has. Long runs share the cost of scans and looks; 128 registers hold what is on its way.
+  // A team's two tiles in scratch memory take most of the 48 KiB that Kokkos before 5.2 gives, and four teams most of
+  // what a processor of an H200 has. Long runs share the cost of scans and looks; 128 registers hold what is on its
+  // way.
   static constexpr int team_size = sizeof(Scalar) == 4 ? 128 : 64;
   static constexpr int steps = sizeof(Scalar) == 16 ? 10 : 20;
   static constexpr int teams_at_a_time = 4;
 
-  // Windows of half the teams that a group has at a time: then a window's front is known when a tile of the window behind
-  // the next asks for it.
+  // Windows of half the teams that a group has at a time: then a window's front is known when a tile of the window
+  // behind the next asks for it.
   static int window_of(const TileShape& shape, std::int64_t teams) {
     const int lookers = std::max(1, shape.runs / 2);
     return lookers * static_cast<int>(std::max<std::int64_t>(1, (teams + lookers) / (2 * lookers)));

@@ -12,8 +12,8 @@
 
 namespace elaphos::impl {
 
-/// A thread's runs of two tiles of channels of one number, in scratch memory, while a third is loaded: registers hold what
-/// is on its way and nothing else. Not for composed maps.
+/// A thread's runs of two tiles of channels of one number, in scratch memory, while a third is loaded: registers hold
+/// what is on its way and nothing else. Not for composed maps.
 template <class Member, class Scalar, TileAccess access, int steps>
 class StoredTile {
  public:
@@ -80,7 +80,7 @@ class StoredTile {
       Scalar a[pack], b[pack];
       m_store.get(m_loader, slot, i, a, b);
       ELAPHOS_UNROLL
-    for (int v = 0; v < pack; ++v) {
+      for (int v = 0; v < pack; ++v) {
         const Map map{{{a[v]}}, {b[v]}};
         total = i + v == 0 ? map : compose(total, map);
       }

@@ -11,8 +11,8 @@
 
 namespace elaphos::impl {
 
-/// The composed map of every tile. Reads 2 words a step and channel (of maps of one number), writes 2 a tile. `Tile` is a
-/// thread's part: a NumberTile or a BlockTile.
+/// The composed map of every tile. Reads 2 words a step and channel (of maps of one number), writes 2 a tile. `Tile` is
+/// a thread's part: a NumberTile or a BlockTile.
 template <class Member, class Scalar, int size, class Tile>
 struct FoldTiles {
   LinearProblem<Scalar> problem;
@@ -63,8 +63,8 @@ struct WalkTiles {
   }
 };
 
-/// Walks all tiles of a group of channels, one after another by one team, the next tile's numbers on their way meanwhile.
-/// The same words.
+/// Walks all tiles of a group of channels, one after another by one team, the next tile's numbers on their way
+/// meanwhile. The same words.
 template <class Member, class Scalar, int size, class Tile>
 struct WalkChannels {
   LinearProblem<Scalar> problem;

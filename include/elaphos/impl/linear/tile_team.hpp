@@ -13,8 +13,8 @@
 
 namespace elaphos::impl {
 
-/// How teams cut a problem on a device: a team takes `lanes` neighbouring channels, so that memory is read in whole rows,
-/// and cuts its tile of time into `runs` runs of equal length, one a thread.
+/// How teams cut a problem on a device: a team takes `lanes` neighbouring channels, so that memory is read in whole
+/// rows, and cuts its tile of time into `runs` runs of equal length, one a thread.
 struct TileShape {
   int lanes = 1;  ///< a power of two, at most a warp
   int runs = 1;   ///< so many that a team is whole warps
@@ -33,9 +33,9 @@ inline constexpr int steps_in_a_run = size == 1 ? 16 : (size == 2 ? 8 : 4);
 
 /// A thread's place in its team, and the scan over the team's runs.
 ///
-/// On CUDA runs of a warp are scanned by shuffles (Hillis and Steele, 1986), and a barrier later each thread goes through
-/// the warps before its own; elsewhere all runs are scanned through scratch memory. Both in a fixed order, so that bits
-/// repeat. With `one_channel` lanes are known when this is compiled.
+/// On CUDA runs of a warp are scanned by shuffles (Hillis and Steele, 1986), and a barrier later each thread goes
+/// through the warps before its own; elsewhere all runs are scanned through scratch memory. Both in a fixed order, so
+/// that bits repeat. With `one_channel` lanes are known when this is compiled.
 template <class Member, class Scalar, int size, bool one_channel = false>
 class TileTeam {
  public:

@@ -26,11 +26,10 @@ class WarpStage {
 
   static std::size_t bytes(int warps) { return sizeof(Scalar) * std::size_t(warps) * entries + 16; }
 
-  KOKKOS_FORCEINLINE_FUNCTION WarpStage(const Member& member, int warps)
-      : m_rank(member.team_rank() % warp_size) {
-    m_data = static_cast<Scalar*>(
-                 member.team_shmem().get_shmem_aligned(sizeof(Scalar) * std::size_t(warps) * entries, 16)) +
-             member.team_rank() / warp_size * entries;
+  KOKKOS_FORCEINLINE_FUNCTION WarpStage(const Member& member, int warps) : m_rank(member.team_rank() % warp_size) {
+    m_data =
+        static_cast<Scalar*>(member.team_shmem().get_shmem_aligned(sizeof(Scalar) * std::size_t(warps) * entries, 16)) +
+        member.team_rank() / warp_size * entries;
   }
 
   /// On the warp's own memory, of `entries` numbers.
@@ -49,8 +48,8 @@ class WarpStage {
     }
   }
   /// The same, with `other` where nothing is.
-  KOKKOS_FORCEINLINE_FUNCTION static void fetch(int rank, const Scalar* from, std::int64_t available, const Scalar& other,
-                                                Scalar (&numbers)[count]) {
+  KOKKOS_FORCEINLINE_FUNCTION static void fetch(int rank, const Scalar* from, std::int64_t available,
+                                                const Scalar& other, Scalar (&numbers)[count]) {
     if (whole(available)) return fetch_whole(rank, from, numbers);
     const int left = static_cast<int>(available) - rank * width;
     ELAPHOS_UNROLL
