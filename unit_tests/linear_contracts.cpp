@@ -56,15 +56,18 @@ TEST_CASE("linear contracts: shapes that do not fit are refused") {
   expect_refusal(elaphos::diagonal_coefficients(Sequence("a", 9, 2, 4)), b, y0, y, {"A is (9, 2, 4)", "(10, 2, 4)"});
   expect_refusal(elaphos::scalar_coefficients(State("a", 10, 3)), b, y0, y, {"A is (10, 3)", "(10, 2)"});
   using Dense = Kokkos::View<double****, R, Memory>;
-  expect_refusal(elaphos::dense_coefficients(Dense("a", 10, 2, 4, 3)), b, y0, y, {"A is (10, 2, 4, 3)", "(10, 2, 4, 4)"});
+  expect_refusal(elaphos::dense_coefficients(Dense("a", 10, 2, 4, 3)), b, y0, y,
+                 {"A is (10, 2, 4, 3)", "(10, 2, 4, 4)"});
   using Blocks = Kokkos::View<double*****, R, Memory>;
-  expect_refusal(elaphos::block_coefficients(Blocks("a", 10, 2, 1, 3, 3)), b, y0, y, {"A is (10, 2, 1, 3, 3)", "K = 3"});
+  expect_refusal(elaphos::block_coefficients(Blocks("a", 10, 2, 1, 3, 3)), b, y0, y,
+                 {"A is (10, 2, 1, 3, 3)", "K = 3"});
   expect_refusal(elaphos::dense_coefficients(State("a", 5, 5)), b, y0, y, {"A is (5, 5)", "(4, 4)"});
 }
 
 TEST_CASE("linear contracts: blocks wider than is compiled are refused") {
   const Sequence b("b", 3, 1, 129), y("y", 3, 1, 129);
-  const auto a = elaphos::dense_coefficients(Kokkos::View<double****, Kokkos::LayoutRight, Memory>("a", 3, 1, 129, 129));
+  const auto a =
+      elaphos::dense_coefficients(Kokkos::View<double****, Kokkos::LayoutRight, Memory>("a", 3, 1, 129, 129));
   expect_refusal(a, b, State(), y, {"A is of 129 x 129 blocks", "at most 128"});
 }
 
@@ -83,7 +86,8 @@ TEST_CASE("linear contracts: overlaps, tiles and plans that cannot be are refuse
   options.plan = LinearPlan::team_per_tile;
   for (const int scan_tile : {0, -1, 1025}) {
     options.scan_tile = scan_tile;
-    expect_refusal(coefficients, b, y0, y, {"options.scan_tile is " + std::to_string(scan_tile), "1 ... 1024"}, options);
+    expect_refusal(coefficients, b, y0, y, {"options.scan_tile is " + std::to_string(scan_tile), "1 ... 1024"},
+                   options);
   }
   // Sixteen megabytes of maps fit nowhere.
   options.scan_tile = 1024;
@@ -92,7 +96,8 @@ TEST_CASE("linear contracts: overlaps, tiles and plans that cannot be are refuse
   const std::size_t limit = std::size_t(Kokkos::TeamPolicy<Exec>(1, 1).scratch_size_max(0));
   if (limit < 16'000'000) {
     expect_refusal(wide_a, wide, State(), out,
-                   {"options.scan_tile is 1024 with D = 1000", "bytes, the limit is " + std::to_string(limit)}, options);
+                   {"options.scan_tile is 1024 with D = 1000", "bytes, the limit is " + std::to_string(limit)},
+                   options);
   }
 #if !defined(KOKKOS_ENABLE_CUDA)
   options = {};
@@ -101,14 +106,29 @@ TEST_CASE("linear contracts: overlaps, tiles and plans that cannot be are refuse
 #endif
 }
 
+namespace {
+
+/// The plans that compose maps, and the one that does not.
+std::vector<LinearPlan> plans_for_numbers() {
+  std::vector<LinearPlan> plans = {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled};
+#if defined(KOKKOS_ENABLE_CUDA)
+  plans.push_back(LinearPlan::single_pass);
+#endif
+  return plans;
+}
+
+}  // namespace
+
 TEST_CASE("linear contracts: products that overflow do not spoil states that do not") {
   // 2^k grows past float's largest number; states stay 0, or 1 in the second sequence.
-  constexpr std::int64_t T = 2000;
+  constexpr std::int64_t T = 20'000;
   LinearCase<float> problem{Kind::diagonal, true, T, 2, 1, 1, {}, {}, {}};
   problem.a.assign(T * 2, 2.0f);
   for (std::int64_t t = 0; t < T; ++t) problem.b.insert(problem.b.end(), {0.0f, -1.0f});
   problem.y0 = {0.0f, 1.0f};
-  for (const auto plan : {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled, LinearPlan::team_per_tile}) {
+  auto plans = plans_for_numbers();
+  plans.push_back(LinearPlan::team_per_tile);
+  for (const auto plan : plans) {
     LinearOptions options;
     options.plan = plan;
     CAPTURE(to_string(plan));
@@ -140,22 +160,23 @@ TEST_CASE("linear contracts: matrices that overflow do not spoil states that do 
 }
 
 TEST_CASE("linear contracts: NaN and infinity appear where the loop has them") {
-  constexpr std::int64_t T = 3000;
+  constexpr std::int64_t T = 20'000, where = 9000;
   for (const double bad : {double(NAN), double(INFINITY)}) {
     // Two channels, and two blocks of 5 x 5.
     for (const int K : {1, 5}) {
       const std::size_t D = 2 * std::size_t(K);
       auto problem = LinearCase<double>::make(K == 1 ? Kind::diagonal : Kind::block, true, T, 1, 2 * K, K, 0.9, 3);
-      problem.b[D * 1500] = bad;
-      for (const auto plan : {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled}) {
+      problem.b[D * where] = bad;
+      for (const auto plan : plans_for_numbers()) {
+        if (K > 1 && plan == LinearPlan::single_pass) continue;
         LinearOptions options;
         options.plan = plan;
         CAPTURE(bad, K, to_string(plan));
         const auto y = problem.solve(options);
         int finite_behind = 0, spoilt = 0;
         for (std::size_t t = 0; t < std::size_t(T); ++t) {
-          if (t >= 1500 && std::isfinite(y[D * t])) ++finite_behind;
-          if (t < 1500 && !std::isfinite(y[D * t])) ++spoilt;
+          if (t >= std::size_t(where) && std::isfinite(y[D * t])) ++finite_behind;
+          if (t < std::size_t(where) && !std::isfinite(y[D * t])) ++spoilt;
           if (!std::isfinite(y[D * t + std::size_t(K)])) ++spoilt;
         }
         CHECK(finite_behind == 0);

@@ -51,11 +51,10 @@ struct Shape {
   int D, K;
 };
 
-const std::vector<Shape> real_shapes = {{Kind::scalar, 3, 1}, {Kind::diagonal, 1, 1}, {Kind::diagonal, 5, 1},
-                                        {Kind::block, 4, 2},  {Kind::block, 3, 3},    {Kind::block, 8, 4},
-                                        {Kind::block, 10, 5}, {Kind::dense, 1, 1},    {Kind::dense, 2, 2},
-                                        {Kind::dense, 3, 3},  {Kind::dense, 7, 7},    {Kind::dense, 8, 8},
-                                        {Kind::block, 34, 17}};
+const std::vector<Shape> real_shapes = {
+    {Kind::scalar, 3, 1}, {Kind::diagonal, 1, 1}, {Kind::diagonal, 5, 1}, {Kind::block, 4, 2}, {Kind::block, 3, 3},
+    {Kind::block, 8, 4},  {Kind::block, 10, 5},   {Kind::dense, 1, 1},    {Kind::dense, 2, 2}, {Kind::dense, 3, 3},
+    {Kind::dense, 7, 7},  {Kind::dense, 8, 8},    {Kind::block, 34, 17}};
 
 const std::vector<Shape> wide_shapes = {{Kind::dense, 9, 9},   {Kind::dense, 16, 16}, {Kind::block, 64, 32},
                                         {Kind::dense, 33, 33}, {Kind::dense, 64, 64}, {Kind::dense, 128, 128}};
@@ -107,8 +106,12 @@ TEMPLATE_TEST_CASE("linear: complex diagonals", "", Kokkos::complex<float>, Kokk
 
 TEMPLATE_TEST_CASE("linear: long sequences and large batches", "", float, double) {
   LinearOptions options;
-  for (const auto& [T, B, D] : {std::array<std::int64_t, 3>{65'537, 1, 1}, {65'537, 3, 17}, {1'000'000, 1, 1},
-                                {1000, 1000, 3}, {257, 1, 1000}, {3, 70'000, 1}}) {
+  for (const auto& [T, B, D] : {std::array<std::int64_t, 3>{65'537, 1, 1},
+                                {65'537, 3, 17},
+                                {1'000'000, 1, 1},
+                                {1000, 1000, 3},
+                                {257, 1, 1000},
+                                {3, 70'000, 1}}) {
     const auto problem = LinearCase<TestType>::make(Kind::diagonal, true, T, B, static_cast<int>(D), 1, 0.95, 11);
     const auto expected = problem.loop(options, problem.initial());
     for (const LinearPlan plan : plans) {
@@ -137,8 +140,14 @@ TEST_CASE("linear: tiles of a team of any length") {
 TEMPLATE_TEST_CASE("linear: a single pass", "", float, double, Kokkos::complex<double>) {
   LinearOptions options;
   options.plan = LinearPlan::single_pass;
-  for (const auto& [T, B, D] : {std::array<std::int64_t, 3>{1, 1, 1}, {257, 1, 1}, {65'537, 1, 1}, {65'537, 1, 3},
-                                {65'537, 2, 17}, {20'000, 3, 100}, {2'000'000, 1, 1}, {1000, 1000, 3}}) {
+  for (const auto& [T, B, D] : {std::array<std::int64_t, 3>{1, 1, 1},
+                                {257, 1, 1},
+                                {65'537, 1, 1},
+                                {65'537, 1, 3},
+                                {65'537, 2, 17},
+                                {20'000, 3, 100},
+                                {2'000'000, 1, 1},
+                                {1000, 1000, 3}}) {
     const auto problem = LinearCase<TestType>::make(Kind::diagonal, true, T, B, static_cast<int>(D), 1, 0.95, 17);
     for (const Direction direction : {Direction::forward, Direction::reverse}) {
       options.direction = direction;
@@ -152,6 +161,29 @@ TEMPLATE_TEST_CASE("linear: a single pass", "", float, double, Kokkos::complex<d
       }
     }
   }
+}
+
+TEST_CASE("linear: single passes of two instances at a time") {
+  // Teams wait for each other; neither pass may wait for the other one's.
+  const auto instances = Kokkos::Experimental::partition_space(test::Exec(), 1, 1);
+  const auto problem = LinearCase<float>::make(Kind::diagonal, true, 3'000'000, 1, 1, 1, 0.95, 31);
+  const auto b = problem.offsets_on_device();
+  const auto y0 = problem.start_on_device();
+  const elaphos::SequenceView<float, test::Memory> first("test::first", 3'000'000, 1, 1),
+      second("test::second", 3'000'000, 1, 1);
+  LinearOptions options;
+  options.plan = LinearPlan::single_pass;
+  elaphos::Workspace<test::Exec> workspaces[2];
+  problem.with_coefficients([&](const auto& coefficients) {
+    for (int repetition = 0; repetition < 20; ++repetition) {
+      elaphos::linear_recurrence(instances[0], coefficients, b, y0, first, options, workspaces[0]);
+      elaphos::linear_recurrence(instances[1], coefficients, b, y0, second, options, workspaces[1]);
+    }
+    Kokkos::fence();
+  });
+  const auto expected = problem.loop({}, problem.initial());
+  CHECK(test::worst_error(test::to_host(first), expected.y, expected.error) <= allowed);
+  CHECK(test::different_bits(test::to_host(second), test::to_host(first)) == 0);
 }
 #endif
 
@@ -227,11 +259,16 @@ TEST_CASE("linear: no steps, no sequences, no initial state, in place") {
 TEST_CASE("linear: packed sequences are their own recurrences") {
   const std::vector<std::int64_t> offsets = {0, 1, 1, 34, 290, 290, 1000, 1257, 1300};
   const std::size_t sequences = offsets.size() - 1;
-  const auto offsets_view = test::to_device<Kokkos::View<std::int64_t*, Kokkos::LayoutRight, test::Memory>>(
-      offsets, offsets.size());
-  for (const auto& [kind, D, K] : {std::tuple{Kind::scalar, 2, 1}, {Kind::diagonal, 1, 1}, {Kind::diagonal, 40, 1},
-                                   {Kind::block, 4, 2}, {Kind::dense, 3, 3}, {Kind::dense, 8, 8},
-                                   {Kind::block, 26, 13}, {Kind::dense, 70, 70}}) {
+  const auto offsets_view =
+      test::to_device<Kokkos::View<std::int64_t*, Kokkos::LayoutRight, test::Memory>>(offsets, offsets.size());
+  for (const auto& [kind, D, K] : {std::tuple{Kind::scalar, 2, 1},
+                                   {Kind::diagonal, 1, 1},
+                                   {Kind::diagonal, 40, 1},
+                                   {Kind::block, 4, 2},
+                                   {Kind::dense, 3, 3},
+                                   {Kind::dense, 8, 8},
+                                   {Kind::block, 26, 13},
+                                   {Kind::dense, 70, 70}}) {
     const auto all = LinearCase<double>::make(kind, true, 1300, 1, D, K, 0.95, 23);
     std::mt19937_64 generator(29);
     std::vector<double> starts;
