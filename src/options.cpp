@@ -15,4 +15,13 @@ std::string to_string(Sensitivity sensitivity) {
 
 std::string to_string(Merge merge) { return merge == Merge::exact ? "exact" : "tolerance"; }
 
+std::string to_string(InitialGuess guess) {
+  switch (guess) {
+    case InitialGuess::initial_state: return "initial state";
+    case InitialGuess::zeros: return "zeros";
+    case InitialGuess::trajectory: return "trajectory";
+  }
+  return "unknown";
+}
+
 }  // namespace elaphos

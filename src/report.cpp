@@ -3,9 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <ostream>
 
 namespace elaphos {
+
+namespace {
+
+std::string json(double number) {
+  return std::isfinite(number) ? fmt::format("{}", number) : fmt::format("\"{}\"", number);
+}
+
+}  // namespace
 
 double SolveReport::work_factor() const {
   if (total_steps == 0) return 1;
@@ -22,9 +31,14 @@ std::int64_t SolveReport::critical_path() const {
 
 std::string to_string(SolveStatus status) {
   switch (status) {
-    case SolveStatus::converged: return "converged";
-    case SolveStatus::completed_sequentially: return "completed sequentially";
-    case SolveStatus::iteration_limit: return "iteration limit";
+    case SolveStatus::converged:
+      return "converged";
+    case SolveStatus::completed_sequentially:
+      return "completed sequentially";
+    case SolveStatus::iteration_limit:
+      return "iteration limit";
+    case SolveStatus::stopped:
+      return "stopped";
   }
   return "unknown";
 }
@@ -49,6 +63,34 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
                        report.seconds->verify);
   }
   return out;
+}
+
+std::string to_json(const SolveReport& report) {
+  std::string passes;
+  for (const PassReport& pass : report.passes) {
+    passes += fmt::format(R"({}{{"active_segments":{},"steps":{},"longest_run":{},"max_correction":{}}})",
+                          passes.empty() ? "" : ",", pass.active_segments, pass.steps, pass.longest_run,
+                          json(pass.max_correction));
+  }
+  std::string verified = "null", non_finite = "null", seconds = "null";
+  if (report.verified_residual) verified = json(*report.verified_residual);
+  if (report.first_non_finite) {
+    non_finite = fmt::format(R"({{"t":{},"b":{}}})", report.first_non_finite->t, report.first_non_finite->b);
+  }
+  if (report.seconds) {
+    seconds =
+        fmt::format(R"({{"propagate":{},"correct":{},"complete":{},"verify":{}}})", json(report.seconds->propagate),
+                    json(report.seconds->correct), json(report.seconds->complete), json(report.seconds->verify));
+  }
+  return fmt::format(
+      R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","merge":"{}"}},)"
+      R"("iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
+      R"("longest_completion":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"first_non_finite":{},)"
+      R"("seconds":{},"passes":[{}]}})",
+      to_string(report.status), report.stalled, report.plan.segments, report.plan.steps_per_segment,
+      to_string(report.plan.sensitivity), to_string(report.plan.merge), report.iterations(), json(report.work_factor()),
+      report.critical_path(), report.steps, report.total_steps, report.completion_steps, report.longest_completion,
+      json(report.max_residual), json(report.error_estimate), verified, non_finite, seconds, passes);
 }
 
 }  // namespace elaphos

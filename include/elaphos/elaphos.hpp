@@ -15,6 +15,7 @@
 #include <elaphos/solve.hpp>
 #include <elaphos/version.hpp>
 #include <elaphos/views.hpp>
+#include <elaphos/warm_start.hpp>
 #include <elaphos/workspace.hpp>
 
 #endif

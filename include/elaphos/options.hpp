@@ -3,10 +3,13 @@
 #define ELAPHOS_OPTIONS_HPP
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace elaphos {
+
+struct SolveReport;
 
 /// \brief Elementwise tolerance: a number v may be off by `absolute` + `relative` * |v|. Both finite and >= 0, one > 0.
 struct Tolerance {
@@ -40,6 +43,13 @@ enum class AtLimit {
   return_iterate          ///< give back the last iterate, its residual, and the status `iteration_limit`
 };
 
+/// \brief Where the nodes, the states in which segments begin, start from. Guesses that are not finite count as y_0.
+enum class InitialGuess {
+  initial_state,  ///< y_0 for all
+  zeros,          ///< 0
+  trajectory      ///< what y holds when `solve` is called: an earlier answer, or a cheaper model's
+};
+
 /// \brief What a solve may be told; every default is safe.
 struct SolveOptions {
   std::optional<Tolerance> tolerance{};  ///< absent: `Tolerance::default_for` the scalar
@@ -50,12 +60,17 @@ struct SolveOptions {
   int max_iterations = 32;             ///< propagate passes before `at_limit` applies; >= 1
   AtLimit at_limit = AtLimit::complete_sequentially;
   bool stop_when_stalled = true;  ///< exact merges: complete sequentially as soon as further passes would cost more
+  InitialGuess initial_guess = InitialGuess::initial_state;
+  /// Called on the host after every pass with the report so far; returns whether to go on. When it says no, y is the last
+  /// iterate and the status `stopped`. What it throws leaves `solve`; y is then of no use, the workspace is.
+  std::function<bool(const SolveReport& so_far)> observer{};
   bool verify = false;        ///< one more sweep measures max |y_t - f(y_{t-1}, x_t)|
   bool measure_time = false;  ///< seconds per phase; fences the caller's instance between phases
 };
 
 std::string to_string(Sensitivity sensitivity);
 std::string to_string(Merge merge);
+std::string to_string(InitialGuess guess);
 
 }  // namespace elaphos
 

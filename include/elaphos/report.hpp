@@ -16,7 +16,8 @@ namespace elaphos {
 enum class SolveStatus {
   converged,               ///< every bit is the sequential loop's, or (tolerance merge) all tests are met
   completed_sequentially,  ///< passes stopped paying, or their limit came; the rest was run step by step and is exact
-  iteration_limit          ///< the limit came first and the last iterate was asked for: see `max_residual`
+  iteration_limit,         ///< the limit came first and the last iterate was asked for: see `max_residual`
+  stopped                  ///< `SolveOptions::observer` did not want to go on: y is the last iterate
 };
 
 /// \brief What one propagate pass did.
@@ -58,7 +59,9 @@ struct SolveReport {
   std::optional<PhaseSeconds> seconds{};
 
   /// \brief Whether y is right: within tolerance, or exact.
-  bool converged() const { return status != SolveStatus::iteration_limit; }
+  bool converged() const {
+    return status == SolveStatus::converged || status == SolveStatus::completed_sequentially;
+  }
   /// \brief Number of propagate passes.
   int iterations() const { return static_cast<int>(passes.size()); }
   /// \brief Steps evaluated over T * B; 1 is the sequential loop's work.
@@ -71,6 +74,10 @@ std::string to_string(SolveStatus status);
 
 /// \brief Writes the report as a few lines of text.
 std::ostream& operator<<(std::ostream& out, const SolveReport& report);
+
+/// \brief The whole report as one JSON object. What was not measured is null; numbers that are not finite are the strings
+/// "inf", "-inf" and "nan".
+std::string to_json(const SolveReport& report);
 
 }  // namespace elaphos
 

@@ -11,9 +11,11 @@
 #include <elaphos/recurrence.hpp>
 #include <elaphos/report.hpp>
 #include <elaphos/views.hpp>
+#include <elaphos/warm_start.hpp>
 #include <elaphos/workspace.hpp>
 
 #include <string>
+#include <type_traits>
 
 namespace elaphos {
 
@@ -70,6 +72,32 @@ struct TraitsOf<Cell> {
   }
 };
 
+// Checks at the door, then the solver.
+template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
+SolveReport solve_views(
+    const ExecutionSpace& exec, const R& recurrence, const InitialView& y0, const InputView& x, const OutputView& y,
+    const SolveOptions& options, Workspace<ExecutionSpace>& workspace,
+    std::type_identity_t<WarmStart<ExecutionSpace, typename TraitsOf<R>::scalar_type>*> warm_start) {
+  using Traits = TraitsOf<R>;
+  using Scalar = typename Traits::scalar_type;
+  static_assert(Kokkos::is_execution_space<ExecutionSpace>::value,
+                "Elaphos: the first argument of solve is an execution space instance");
+  static_assert(ViewCheck<ExecutionSpace, Scalar, 2, InitialView>::passed);
+  static_assert(ViewCheck<ExecutionSpace, Scalar, 3, InputView>::passed);
+  static_assert(ViewCheck<ExecutionSpace, Scalar, 3, OutputView>::passed);
+  static_assert(!std::is_const_v<typename OutputView::value_type>, "Elaphos: y is written: its View must not be const");
+
+  check_options(options);
+  const int state_size = Traits::state_size(recurrence);
+  const int input_size = Traits::input_size(recurrence);
+  check_problem_shapes(shape_of("y0", y0), shape_of("x", x), shape_of("y", y), state_size, input_size);
+  const Problem<Scalar> problem{
+      y0.data(),  x.data(),  y.data(), static_cast<std::int64_t>(y.extent(0)), static_cast<std::int64_t>(y.extent(1)),
+      state_size, input_size};
+  const auto propagator = Traits::propagator(exec, recurrence, workspace);
+  return solve_segments<ExecutionSpace, Scalar>(exec, propagator, problem, options, workspace, warm_start);
+}
+
 }  // namespace impl
 
 /// \brief Evaluates y_t = f(y_{t-1}, x_t), t = 1..T, for B sequences, in parallel over time.
@@ -90,29 +118,19 @@ struct TraitsOf<Cell> {
 template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
 SolveReport solve(const ExecutionSpace& exec, const R& recurrence, const InitialView& y0, const InputView& x,
                   const OutputView& y, const SolveOptions& options, Workspace<ExecutionSpace>& workspace) {
-  using Traits = impl::TraitsOf<R>;
-  using Scalar = typename Traits::scalar_type;
-  static_assert(Kokkos::is_execution_space<ExecutionSpace>::value,
-                "Elaphos: the first argument of solve is an execution space instance");
-  static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 2, InitialView>::passed);
-  static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 3, InputView>::passed);
-  static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 3, OutputView>::passed);
-  static_assert(!std::is_const_v<typename OutputView::value_type>, "Elaphos: y is written: its View must not be const");
+  return impl::solve_views(exec, recurrence, y0, x, y, options, workspace, nullptr);
+}
 
-  impl::check_options(options);
-  const int state_size = Traits::state_size(recurrence);
-  const int input_size = Traits::input_size(recurrence);
-  impl::check_problem_shapes(impl::shape_of("y0", y0), impl::shape_of("x", x), impl::shape_of("y", y), state_size,
-                             input_size);
-  const impl::Problem<Scalar> problem{y0.data(),
-                                      x.data(),
-                                      y.data(),
-                                      static_cast<std::int64_t>(y.extent(0)),
-                                      static_cast<std::int64_t>(y.extent(1)),
-                                      state_size,
-                                      input_size};
-  const auto propagator = Traits::propagator(exec, recurrence, workspace);
-  return impl::solve_segments<ExecutionSpace, Scalar>(exec, propagator, problem, options, workspace);
+/// \brief The same from the nodes of the solve before, which it replaces by its own.
+///
+/// \param warm_start  of the recurrence's scalar; empty at first. Comes before `options.initial_guess`
+template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView, class Scalar>
+SolveReport solve(const ExecutionSpace& exec, const R& recurrence, const InitialView& y0, const InputView& x,
+                  const OutputView& y, const SolveOptions& options, Workspace<ExecutionSpace>& workspace,
+                  WarmStart<ExecutionSpace, Scalar>& warm_start) {
+  static_assert(std::is_same_v<Scalar, typename impl::TraitsOf<R>::scalar_type>,
+                "Elaphos: the warm start must have the recurrence's scalar");
+  return impl::solve_views(exec, recurrence, y0, x, y, options, workspace, &warm_start);
 }
 
 /// \brief The same with a workspace of its own: allocates and frees in every call.

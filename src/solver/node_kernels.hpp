@@ -6,22 +6,55 @@
 #include "tally.hpp"
 
 #include <elaphos/impl/scalar.hpp>
+#include <elaphos/warm_start.hpp>
 
 #include <cstdint>
 
 namespace elaphos::impl {
 
-/// Before the first pass: every node is the initial state, every segment is active and has no past.
+/// Before the first pass: every node is a guess, every segment is active and has no past.
 template <class Scalar>
-struct StartFromInitialState {
+struct StartFromGuess {
   NodeArguments<Scalar> nodes;
+  InitialGuess guess;
+  StoredNodes<Scalar> stored;
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
     const int D = nodes.state_size();
-    const std::int64_t b = flat % nodes.batch();
-    for (int i = 0; i < D; ++i) nodes.nodes[flat * D + i] = nodes.segments.problem.y0[b * D + i];
+    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const Scalar* initial = nodes.segments.problem.y0 + b * D;
+    for (int i = 0; i < D; ++i) {
+      const Scalar guessed = n == 0 ? initial[i] : guess_of(n, b, i, initial[i]);
+      nodes.nodes[flat * D + i] = n > 0 && !Kokkos::isfinite(guessed) ? initial[i] : guessed;
+    }
     nodes.segments.records[flat] = SegmentRecord<Scalar>{};
     nodes.active[flat] = flat;
+  }
+
+ private:
+  KOKKOS_FUNCTION Scalar guess_of(std::int64_t n, std::int64_t b, int i, const Scalar& initial) const {
+    if (stored.segments > 0) {
+      const std::int64_t nearest =
+          (n * nodes.segments.steps_per_segment + stored.steps_per_segment / 2) / stored.steps_per_segment;
+      const std::int64_t kept = nearest < stored.segments ? nearest : stored.segments - 1;
+      return kept == 0 ? initial : stored.data[(kept * nodes.batch() + b) * nodes.state_size() + i];
+    }
+    if (guess == InitialGuess::zeros) return Scalar(0);
+    return guess == InitialGuess::trajectory ? nodes.end_of_segment(n - 1, b)[i] : initial;
+  }
+};
+
+/// After a solve: the states in which its segments begin, for the next one.
+template <class Scalar>
+struct KeepNodes {
+  NodeArguments<Scalar> nodes;
+  Scalar* kept;  // (N, B, D)
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
+    const int D = nodes.state_size();
+    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const Scalar* from = n == 0 ? nodes.segments.problem.y0 + b * D : nodes.end_of_segment(n - 1, b);
+    for (int i = 0; i < D; ++i) kept[flat * D + i] = from[i];
   }
 };
 
@@ -108,8 +141,7 @@ struct CorrectNodes {
       Scalar moved = end[i];
       // Adding an exact zero could turn -0 into +0.
       if (carried_finite && carried[i] != Scalar(0)) moved += carried[i];
-      const Scalar scale =
-          nodes.segments.absolute_tolerance + nodes.segments.relative_tolerance * Kokkos::abs(moved);
+      const Scalar scale = nodes.segments.absolute_tolerance + nodes.segments.relative_tolerance * Kokkos::abs(moved);
       if (!same_bits(end[i], old)) tally.add_mismatch(static_cast<double>(end[i] - old), static_cast<double>(scale));
       if (same_bits(moved, old)) continue;
       changed = true;

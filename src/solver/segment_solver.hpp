@@ -22,8 +22,12 @@ class SegmentSolver {
  public:
   SegmentSolver(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                 const Problem<Scalar>& problem, const SolveOptions& options, const Plan& plan,
-                Workspace<ExecutionSpace>& workspace)
-      : m_exec(exec), m_propagator(propagator), m_options(options), m_clock(exec, options.measure_time) {
+                Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start)
+      : m_exec(exec),
+        m_propagator(propagator),
+        m_options(options),
+        m_warm_start(warm_start),
+        m_clock(exec, options.measure_time) {
     m_report.plan = plan;
     m_report.steps = problem.steps;
     m_report.total_steps = problem.steps * problem.batch;
@@ -58,9 +62,16 @@ class SegmentSolver {
   }
 
   SolveReport run() {
-    for_each_segment("Elaphos::start", StartFromInitialState<Scalar>{m_nodes});
-    while (!m_finished) propagate_and_correct();
+    StoredNodes<Scalar> stored;
+    const Problem<Scalar>& problem = m_nodes.segments.problem;
+    if (m_warm_start != nullptr) stored = m_warm_start->stored_for(problem.batch, problem.state_size);
+    for_each_segment("Elaphos::start", StartFromGuess<Scalar>{m_nodes, m_options.initial_guess, stored});
+    while (!m_finished) {
+      propagate_and_correct();
+      observe();
+    }
     if (m_report.status == SolveStatus::completed_sequentially) complete();
+    if (m_warm_start != nullptr) keep_nodes(*m_warm_start);
     find_non_finite();
     if (m_options.verify) verify();
     m_report.seconds = m_clock.seconds();
@@ -130,7 +141,7 @@ class SegmentSolver {
     if (m_report.stalled || m_report.iterations() >= m_options.max_iterations) {
       m_finished = true;
       m_report.status = m_options.at_limit == AtLimit::complete_sequentially ? SolveStatus::completed_sequentially
-                                                                              : SolveStatus::iteration_limit;
+                                                                             : SolveStatus::iteration_limit;
       return;
     }
     // Without sensitivities the corrections say nothing about errors that build up from segment to segment, so the
@@ -142,6 +153,14 @@ class SegmentSolver {
       m_nodes.segments.active_count = m_count;
       for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
     }
+  }
+
+  void observe() {
+    if (!m_options.observer || m_options.observer(m_report)) return;
+    if (m_finished && m_report.status == SolveStatus::converged) return;
+    m_finished = true;
+    m_report.stalled = false;
+    m_report.status = SolveStatus::stopped;
   }
 
   // Exact merges only. Wide states can go on flickering in their last bits for ever (rounding then revives as many
@@ -170,8 +189,7 @@ class SegmentSolver {
   void complete() {
     Kokkos::Profiling::ScopedRegion region("Elaphos::complete");
     m_clock.start();
-    m_nodes.segments.active_count =
-        count("Elaphos::mark_completion", m_count, MarkCompletion<Scalar>{m_nodes});
+    m_nodes.segments.active_count = count("Elaphos::mark_completion", m_count, MarkCompletion<Scalar>{m_nodes});
     Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
     m_nodes.segments.pass = Pass::complete;
     m_propagator.run(m_exec, m_nodes.segments);
@@ -192,6 +210,14 @@ class SegmentSolver {
     m_propagator.run(m_exec, m_nodes.segments);
     m_report.verified_residual = reduce("Elaphos::tally_runs", TallyRuns<Scalar>{m_nodes}).residual;
     m_clock.stop(&PhaseSeconds::verify);
+  }
+
+  void keep_nodes(WarmStart<ExecutionSpace, Scalar>& warm_start) {
+    const Problem<Scalar>& problem = m_nodes.segments.problem;
+    const Plan& plan = m_report.plan;
+    Scalar* const kept =
+        warm_start.keep(m_exec, plan.segments, plan.steps_per_segment, problem.batch, problem.state_size);
+    for_each_segment("Elaphos::keep_nodes", KeepNodes<Scalar>{m_nodes, kept});
   }
 
   void find_non_finite() {
@@ -224,6 +250,7 @@ class SegmentSolver {
   const ExecutionSpace& m_exec;
   const Propagator<ExecutionSpace, Scalar>& m_propagator;
   const SolveOptions& m_options;
+  WarmStart<ExecutionSpace, Scalar>* m_warm_start;
   PhaseClock<ExecutionSpace> m_clock;
   Workspace<ExecutionSpace>* m_workspace = nullptr;
   NodeArguments<Scalar> m_nodes{};
@@ -237,18 +264,18 @@ class SegmentSolver {
 template <class ExecutionSpace, class Scalar>
 SolveReport solve_segments(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                            const Problem<Scalar>& problem, const SolveOptions& options,
-                           Workspace<ExecutionSpace>& workspace) {
+                           Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start) {
   Kokkos::Profiling::ScopedRegion region("Elaphos::solve");
-  const Plan plan = make_plan({problem.steps, problem.batch, problem.state_size, propagator.parallel_workers(exec),
-                               propagator.has_jacobian()},
-                              options);
+  const Plan plan = make_plan(
+      {problem.steps, problem.batch, problem.state_size, propagator.parallel_workers(exec), propagator.has_jacobian()},
+      options);
   propagator.check_sensitivity(plan.sensitivity);
   if (problem.steps == 0 || problem.batch == 0) {
     SolveReport empty;
     empty.plan = plan;
     return empty;
   }
-  return SegmentSolver<ExecutionSpace, Scalar>(exec, propagator, problem, options, plan, workspace).run();
+  return SegmentSolver<ExecutionSpace, Scalar>(exec, propagator, problem, options, plan, workspace, warm_start).run();
 }
 
 }  // namespace elaphos::impl

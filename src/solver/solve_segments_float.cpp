@@ -4,5 +4,5 @@
 #define ELAPHOS_INSTANTIATE(Space)                                                                                 \
   template elaphos::SolveReport elaphos::impl::solve_segments<Space, float>(                                      \
       const Space&, const elaphos::impl::Propagator<Space, float>&, const elaphos::impl::Problem<float>&,        \
-      const elaphos::SolveOptions&, elaphos::Workspace<Space>&);
+      const elaphos::SolveOptions&, elaphos::Workspace<Space>&, elaphos::WarmStart<Space, float>*);
 ELAPHOS_FOR_EACH_SPACE(ELAPHOS_INSTANTIATE)

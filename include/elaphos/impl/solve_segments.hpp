@@ -5,6 +5,7 @@
 #include <elaphos/impl/propagator.hpp>
 #include <elaphos/options.hpp>
 #include <elaphos/report.hpp>
+#include <elaphos/warm_start.hpp>
 #include <elaphos/workspace.hpp>
 
 namespace elaphos::impl {
@@ -12,11 +13,11 @@ namespace elaphos::impl {
 /// Throws `InvalidArgument` for options that no solve can follow.
 void check_options(const SolveOptions& options);
 
-/// The segmented Newton iteration. Compiled in the library for float and double on every enabled execution space.
+/// The segmented Newton iteration; `warm_start` may be null. Compiled in the library for float and double on every enabled execution space.
 template <class ExecutionSpace, class Scalar>
 SolveReport solve_segments(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                            const Problem<Scalar>& problem, const SolveOptions& options,
-                           Workspace<ExecutionSpace>& workspace);
+                           Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start);
 
 }  // namespace elaphos::impl
 

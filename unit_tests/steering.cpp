@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What a caller has in hand besides the plan: where a solve starts from, when it stops, and how it reports.
+#include "support/layers.hpp"
+#include "support/systems.hpp"
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using elaphos::InitialGuess;
+using elaphos::Merge;
+using elaphos::Sensitivity;
+using elaphos::SolveOptions;
+using elaphos::SolveReport;
+using elaphos::SolveStatus;
+using test::Exec;
+using test::LayerProblem;
+
+SolveOptions in_segments(std::int64_t segments) {
+  SolveOptions options;
+  options.segments = segments;
+  return options;
+}
+
+/// Solves with what is in `problem.y` at that time, unlike LayerProblem::solve.
+template <class Scalar, class... More>
+SolveReport solve_from_there(const LayerProblem<Scalar>& problem, const SolveOptions& options, More&... more) {
+  return elaphos::solve(Exec(), elaphos::Gru(test::weights_on_device<Scalar>(problem.layer)), problem.y0, problem.x,
+                        problem.y, options, more...);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("steering: the answer does not depend on the guess, the passes do", "", float, double) {
+  auto problem = test::random_problem<TestType>(test::CellKind::gru, 5, 2, 3000, 2, 41);
+  const std::vector<TestType> expected = problem.sequential();
+  SolveOptions options = in_segments(8);
+
+  options.initial_guess = InitialGuess::trajectory;
+  SolveReport report = solve_from_there(problem, options);
+  CHECK(report.iterations() == 1);
+  CHECK(report.work_factor() == 1);
+  CHECK(test::different_bits(test::to_host(problem.y), expected) == 0);
+
+  for (const InitialGuess guess : {InitialGuess::initial_state, InitialGuess::zeros, InitialGuess::trajectory}) {
+    for (const TestType before : {TestType(0.1), TestType(1e30), TestType(NAN), TestType(INFINITY)}) {
+      CAPTURE(to_string(guess), before);
+      Kokkos::deep_copy(problem.y, before);
+      options.initial_guess = guess;
+      report = solve_from_there(problem, options);
+      CHECK(report.converged());
+      CHECK(report.iterations() > 1);
+      CHECK(test::different_bits(test::to_host(problem.y), expected) == 0);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("steering: a warm start", "", float, double) {
+  auto problem = test::random_problem<TestType>(test::CellKind::gru, 5, 2, 3000, 2, 43);
+  const std::vector<TestType> expected = problem.sequential();
+  const auto check = [&expected](const LayerProblem<TestType>& solved, const SolveReport& report) {
+    CHECK(report.converged());
+    CHECK(test::different_bits(test::to_host(solved.y), expected) == 0);
+  };
+  elaphos::Workspace<Exec> workspace;
+  elaphos::WarmStart<Exec, TestType> nodes;
+  CHECK(nodes.empty());
+  const SolveReport cold = solve_from_there(problem, in_segments(8), workspace, nodes);
+  check(problem, cold);
+  CHECK(cold.iterations() > 1);
+  CHECK(nodes.bytes() == sizeof(TestType) * 8 * 2 * 5);
+
+  // The same problem: right at once.
+  SolveReport report = solve_from_there(problem, in_segments(8), workspace, nodes);
+  check(problem, report);
+  CHECK(report.iterations() == 1);
+  CHECK(report.work_factor() == 1);
+
+  // Time cut otherwise: guesses from near by, bits as ever.
+  for (const std::int64_t segments : {1, 3, 16, 3000, 8}) {
+    CAPTURE(segments);
+    check(problem, solve_from_there(problem, in_segments(segments), workspace, nodes));
+  }
+
+  // Weights that have moved a little need no more passes than from a cold start, with a tolerance fewer.
+  auto moved = problem;
+  for (double& weight : moved.layer.w_hh) weight += 1e-7;
+  SolveOptions tolerant = in_segments(8);
+  tolerant.merge = Merge::tolerance;
+  tolerant.sensitivity = Sensitivity::dense;
+  const SolveReport from_cold = solve_from_there(moved, tolerant);
+  const SolveReport from_warm = solve_from_there(moved, tolerant, workspace, nodes);
+  CHECK(from_warm.converged());
+  CHECK(from_warm.iterations() < from_cold.iterations());
+
+  // Another batch: cold, and right.
+  auto other = test::random_problem<TestType>(test::CellKind::gru, 5, 2, 3000, 3, 47);
+  const std::vector<TestType> other_expected = other.sequential();
+  report = solve_from_there(other, in_segments(8), workspace, nodes);
+  CHECK(test::different_bits(test::to_host(other.y), other_expected) == 0);
+  nodes.clear();
+  CHECK(nodes.empty());
+  CHECK(nodes.bytes() == 0);
+}
+
+TEST_CASE("steering: a warm start from an answer that is not finite") {
+  // Blows up in finite time: y' = y^2 + x / 2.
+  test::System<test::Riccati> system{{}, 64, 1, {0}, std::vector<double>(64, 4.0), {}};
+  const std::vector<double> expected = system.sequential();
+  REQUIRE(!std::isfinite(expected.back()));
+  const auto y0 = test::to_device<elaphos::StateView<double, test::Memory>>(system.y0, 1, 1);
+  const auto x = test::to_device<elaphos::SequenceView<double, test::Memory>>(system.x, 64, 1, 1);
+  const elaphos::SequenceView<double, test::Memory> y("test::y", 64, 1, 1);
+  elaphos::Workspace<Exec> workspace;
+  elaphos::WarmStart<Exec, double> nodes;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    elaphos::solve(Exec(), system.recurrence, y0, x, y, in_segments(8), workspace, nodes);
+    CHECK(test::different_bits(test::to_host(y), expected) == 0);
+  }
+}
+
+TEST_CASE("steering: an observer sees every pass and may stop the solve") {
+  // Chaotic: without the loop's help it takes as many passes as segments.
+  test::System<test::LogisticMap> system{{}, 2000, 1, {0.3}, {}, {4.0}};
+  const std::vector<double> expected = system.sequential();
+  SolveOptions options = in_segments(20);
+  options.stop_when_stalled = false;
+  options.verify = true;
+  std::vector<std::size_t> seen;
+  options.observer = [&seen](const SolveReport& so_far) {
+    seen.push_back(so_far.passes.size());
+    return true;
+  };
+  SolveReport report = system.solve(options);
+  CHECK(report.status == SolveStatus::converged);
+  CHECK(test::different_bits(system.y, expected) == 0);
+  REQUIRE(seen.size() == static_cast<std::size_t>(report.iterations()));
+  for (std::size_t pass = 0; pass < seen.size(); ++pass) CHECK(seen[pass] == pass + 1);
+
+  options.observer = [](const SolveReport& so_far) { return so_far.iterations() < 3; };
+  report = system.solve(options);
+  CHECK(report.status == SolveStatus::stopped);
+  CHECK_FALSE(report.converged());
+  CHECK(report.iterations() == 3);
+  CHECK(report.max_residual > 0);
+  CHECK(report.verified_residual > 0.0);
+
+  // A stop that comes with the answer changes nothing, and one that comes with the limit is a stop.
+  options.observer = [](const SolveReport& so_far) { return so_far.max_residual > 0; };
+  CHECK(system.solve(options).status == SolveStatus::converged);
+  options.max_iterations = 4;
+  options.observer = [](const SolveReport& so_far) { return so_far.iterations() < 4; };
+  report = system.solve(options);
+  CHECK(report.status == SolveStatus::stopped);
+  CHECK(report.completion_steps == 0);
+}
+
+TEST_CASE("steering: an observer that throws leaves a workspace that can be used") {
+  auto problem = test::random_problem<double>(test::CellKind::gru, 5, 2, 3000, 2, 53);
+  const std::vector<double> expected = problem.sequential();
+  elaphos::Workspace<Exec> workspace;
+  SolveOptions options = in_segments(16);
+  for (const int when : {1, 2}) {
+    options.observer = [when](const SolveReport& so_far) -> bool {
+      if (so_far.iterations() == when) throw std::runtime_error("enough");
+      return true;
+    };
+    CHECK_THROWS_AS(solve_from_there(problem, options, workspace), std::runtime_error);
+  }
+  options.observer = {};
+  CHECK(solve_from_there(problem, options, workspace).converged());
+  CHECK(test::different_bits(test::to_host(problem.y), expected) == 0);
+}
+
+TEST_CASE("steering: a report as JSON") {
+  SolveReport report;
+  report.status = SolveStatus::completed_sequentially;
+  report.stalled = true;
+  report.plan = {4, 25, Sensitivity::diagonal, Merge::tolerance};
+  report.steps = 100;
+  report.total_steps = 200;
+  report.passes = {{8, 150, 25, 0.5}, {3, 50, 20, std::numeric_limits<double>::infinity()}};
+  report.completion_steps = 100;
+  report.longest_completion = 50;
+  report.max_residual = 1e-7;
+  CHECK(to_json(report) ==
+        R"({"status":"completed sequentially","stalled":true,"plan":{"segments":4,"steps_per_segment":25,)"
+        R"("sensitivity":"diagonal","merge":"tolerance"},"iterations":2,"work_factor":1.5,"critical_path":95,)"
+        R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"max_residual":1e-07,)"
+        R"("error_estimate":0,"verified_residual":null,"first_non_finite":null,"seconds":null,)"
+        R"("passes":[{"active_segments":8,"steps":150,"longest_run":25,"max_correction":0.5},)"
+        R"({"active_segments":3,"steps":50,"longest_run":20,"max_correction":"inf"}]})");
+  report.verified_residual = 0.25;
+  report.first_non_finite = elaphos::NonFinite{7, 1};
+  report.seconds = elaphos::PhaseSeconds{1, 2, 3, 4};
+  CHECK(to_json(report).find(R"("verified_residual":0.25,"first_non_finite":{"t":7,"b":1},)"
+                             R"("seconds":{"propagate":1,"correct":2,"complete":3,"verify":4})") != std::string::npos);
+}
