@@ -41,6 +41,7 @@ void linear_vjp(const ExecutionSpace& exec, const LinearCoefficients<kind, AView
 
   adjoint.y = db.data();
   adjoint.starts = mark_starts(adjoint.reversed);
+  adjoint.packed = adjoint.starts != nullptr;
   solve_linear<ExecutionSpace, Scalar>(exec, adjoint, backward, workspace);
   // Only read from here on.
   forward.y = const_cast<Scalar*>(y.data());

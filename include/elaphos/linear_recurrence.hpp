@@ -134,6 +134,7 @@ void linear_recurrence(const ExecutionSpace& exec, const A& coefficients, const 
   auto problem =
       impl::linear_problem<ExecutionSpace, Scalar>(coefficients, b, y0, impl::shape_of("y", y), sequences, options);
   problem.y = y.data();
+  problem.packed = true;
   problem.starts = impl::mark_sequence_starts(exec, packed.offsets.data(), sequences, problem.steps, problem.reversed,
                                               workspace);
   impl::solve_linear<ExecutionSpace, Scalar>(exec, problem, options, workspace);

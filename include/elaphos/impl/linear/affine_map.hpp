@@ -38,12 +38,19 @@ KOKKOS_FORCEINLINE_FUNCTION bool is_nan(const Scalar& a) {
   }
 }
 
-/// A product in which a zero wins over an infinity, but not over NaN: products of coefficients may overflow where no
-/// state does (2^128 in float), and 0 * Inf would then spoil states that are exactly 0.
+/// Numbers that can be NaN; not so exact ones, as in tests.
 template <class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION Scalar overflow_safe_product(const Scalar& a, const Scalar& b) {
+inline constexpr bool can_be_nan = std::is_floating_point_v<Scalar> || is_complex<Scalar>;
+
+/// A product in which a zero wins over an infinity: products of coefficients may overflow where no state does (2^128 in
+/// float), and 0 * Inf would then spoil states that are exactly 0. Not over NaN, except in packed sequences
+/// (`over_nan`), where a sequence's first step has zeros for coefficients and nothing may get past it.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar overflow_safe_product(const Scalar& a, const Scalar& b, bool over_nan) {
   const Scalar product = a * b;
-  return is_nan(product) && !is_nan(a) && !is_nan(b) ? Scalar(0) : product;
+  if (!is_nan(product)) return product;
+  if (over_nan) return a == Scalar(0) || b == Scalar(0) ? Scalar(0) : product;
+  return !is_nan(a) && !is_nan(b) ? Scalar(0) : product;
 }
 
 /// y -> A y + b on states of `size` numbers. Composition does not commute.
@@ -62,6 +69,7 @@ struct AffineMap {
   }
 
   KOKKOS_FORCEINLINE_FUNCTION bool has_nan() const {
+    if constexpr (!can_be_nan<Scalar>) return false;
     bool found = false;
     ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
@@ -85,8 +93,9 @@ struct AffineMap {
     for (int r = 0; r < size; ++r) state[r] = next[r];
   }
 
-  /// The same for a composed map, whose A may have overflowed.
-  KOKKOS_FORCEINLINE_FUNCTION void leap(Scalar (&state)[size]) const {
+  /// The same for a composed map, whose A may have overflowed; `over_nan` as in overflow_safe_product.
+  KOKKOS_FORCEINLINE_FUNCTION void leap(Scalar (&state)[size], bool over_nan) const {
+    if constexpr (!can_be_nan<Scalar>) return step(state);
     Scalar next[size];
     bool suspect = false;
     ELAPHOS_UNROLL
@@ -101,7 +110,7 @@ struct AffineMap {
       for (int r = 0; r < size; ++r) {
         next[r] = b[r];
         ELAPHOS_UNROLL
-        for (int c = 0; c < size; ++c) next[r] = next[r] + overflow_safe_product(A[r][c], state[c]);
+        for (int c = 0; c < size; ++c) next[r] = next[r] + overflow_safe_product(A[r][c], state[c], over_nan);
       }
     }
     ELAPHOS_UNROLL
@@ -130,11 +139,12 @@ KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose_plainly(const Affine
   return out;
 }
 
-/// The same where a zero wins over an infinity.
+/// The same where a zero wins over an infinity; `over_nan` as in overflow_safe_product.
 template <class Scalar, int size>
 KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scalar, size>& earlier,
-                                                            const AffineMap<Scalar, size>& later) {
+                                                            const AffineMap<Scalar, size>& later, bool over_nan) {
   AffineMap<Scalar, size> out = compose_plainly(earlier, later);
+  if constexpr (!can_be_nan<Scalar>) return out;
   if (!out.has_nan()) return out;
   // Rare, so it may cost: a zero met an infinity, or there is a NaN, which stays.
   ELAPHOS_UNROLL
@@ -143,12 +153,12 @@ KOKKOS_FORCEINLINE_FUNCTION AffineMap<Scalar, size> compose(const AffineMap<Scal
     for (int c = 0; c < size; ++c) {
       Scalar sum = Scalar(0);
       ELAPHOS_UNROLL
-      for (int k = 0; k < size; ++k) sum = sum + overflow_safe_product(later.A[r][k], earlier.A[k][c]);
+      for (int k = 0; k < size; ++k) sum = sum + overflow_safe_product(later.A[r][k], earlier.A[k][c], over_nan);
       out.A[r][c] = sum;
     }
     out.b[r] = later.b[r];
     ELAPHOS_UNROLL
-    for (int k = 0; k < size; ++k) out.b[r] = out.b[r] + overflow_safe_product(later.A[r][k], earlier.b[k]);
+    for (int k = 0; k < size; ++k) out.b[r] = out.b[r] + overflow_safe_product(later.A[r][k], earlier.b[k], over_nan);
   }
   return out;
 }
@@ -162,9 +172,10 @@ struct Plainly {
   }
 };
 struct WithCare {
+  bool over_nan;
   template <class Map>
   KOKKOS_FORCEINLINE_FUNCTION Map operator()(const Map& earlier, const Map& later) const {
-    return compose(earlier, later);
+    return compose(earlier, later, over_nan);
   }
 };
 

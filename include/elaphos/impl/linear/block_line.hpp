@@ -65,7 +65,7 @@ class BlockLine {
     sync_warp(m_team.member);
     const std::int64_t left = m_reader.problem.steps - m_team.first_step(tile);
     const Map all = fold(left, Plainly());
-    return all.has_nan() ? fold(left, WithCare()) : all;
+    return all.has_nan() ? fold(left, WithCare{m_reader.problem.packed}) : all;
   }
 
   // Nothing is kept in between.

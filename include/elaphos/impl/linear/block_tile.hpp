@@ -11,8 +11,8 @@
 
 namespace elaphos::impl {
 
-/// A thread's run of a tile of small blocks. Its steps are read twice, the second time from a cache: registers are worth
-/// more as room for more teams.
+/// A thread's run of a tile of small blocks. Its steps are read twice, the second time from a cache: registers are
+/// worth more as room for more teams.
 template <class Member, class Scalar, int size>
 class BlockTile {
  public:
@@ -36,7 +36,7 @@ class BlockTile {
     if (left > 0) all = m_reader.map(first);
     ELAPHOS_UNROLL
     for (int i = 1; i < steps; ++i) {
-      if (i < left) all = compose(all, m_reader.map(first + i));
+      if (i < left) all = compose(all, m_reader.map(first + i), m_reader.problem.packed);
     }
     return all;
   }

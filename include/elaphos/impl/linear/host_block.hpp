@@ -68,8 +68,7 @@ class HostBlock {
 
   // next = A state + b, each sum from left to right.
   void step(std::int64_t p, const Scalar* state, Scalar* next) const {
-    const Scalar* const b =
-        m_problem.b == nullptr ? nullptr : m_problem.b + m_reader.entry(m_problem.time(p));
+    const Scalar* const b = m_problem.b == nullptr ? nullptr : m_problem.b + m_reader.entry(m_problem.time(p));
     for (int r = 0; r < m_K; ++r) next[r] = b == nullptr ? Scalar(0) : b[r];
     const Scalar* const matrix = m_reader.matrix(p);
     if (matrix == nullptr) {
@@ -113,7 +112,8 @@ class HostBlock {
     for (int r = 0; r < m_K; ++r) {
       if (!is_nan(next[r])) continue;
       next[r] = m_problem.b == nullptr ? Scalar(0) : m_problem.b[m_reader.entry(m_problem.time(p)) + r];
-      for (int c = 0; c < m_K; ++c) next[r] = next[r] + overflow_safe_product(coefficient(matrix, r, c), state[c]);
+      for (int c = 0; c < m_K; ++c)
+        next[r] = next[r] + overflow_safe_product(coefficient(matrix, r, c), state[c], m_problem.packed);
     }
   }
 
@@ -128,7 +128,7 @@ class HostBlock {
       if (!is_nan(row[c])) continue;
       row[c] = Scalar(0);
       for (int k = 0; k < m_K; ++k) {
-        row[c] = row[c] + overflow_safe_product(coefficient(matrix, r, k), before[k * m_K + c]);
+        row[c] = row[c] + overflow_safe_product(coefficient(matrix, r, k), before[k * m_K + c], m_problem.packed);
       }
     }
   }

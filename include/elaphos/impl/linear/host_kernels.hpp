@@ -78,7 +78,7 @@ struct HostFold {
       const ChannelReader<Scalar, size> reader(problem, group);
       AffineMap<Scalar, size> total;
       total.set_identity();
-      for (std::int64_t p = begin; p < end; ++p) total = compose(total, reader.map(p));
+      for (std::int64_t p = begin; p < end; ++p) total = compose(total, reader.map(p), problem.packed);
       reader.write_map(tile, total, totals.A, totals.b);
     }
   }

@@ -102,7 +102,7 @@ struct HostRows {
       total.set_identity();
       for (std::int64_t p = begin; p < end; ++p) {
         const Scalar added = problem.b == nullptr ? Scalar(0) : problem.b[entry(p) + c];
-        total = compose(total, AffineMap<Scalar, 1>{{{a(p)[c]}}, {added}});
+        total = compose(total, AffineMap<Scalar, 1>{{{a(p)[c]}}, {added}}, problem.packed);
       }
       product[c] = total.A[0][0];
       offset[c] = total.b[0];
@@ -136,7 +136,7 @@ struct HostRows {
       for (int c = 0; c < n; ++c) {
         const AffineMap<Scalar, 1> map{{{a(p)[c]}}, {problem.b[entry(p) + c]}};
         Scalar one[1] = {state[c]};
-        map.leap(one);
+        map.leap(one, problem.packed);
         state[c] = one[0];
         if (problem.y != nullptr) problem.y[entry(p) + c] = state[c];
       }

@@ -27,6 +27,7 @@ LinearProblem<Scalar> problem_of_tiles(const LinearProblem<Scalar>& problem, std
   out.blocks = problem.blocks;
   out.block_size = problem.block_size;
   out.composed = true;
+  out.packed = problem.packed;
   return out;
 }
 

@@ -43,6 +43,8 @@ struct LinearProblem {
   bool previous_coefficients = false;
   /// The coefficients are products that may have overflowed: states leap over them.
   bool composed = false;
+  /// Of packed sequences, or of their tiles: a map with zeros for coefficients forgets whatever was before.
+  bool packed = false;
   /// Packed sequences: at each position in memory 0, or 1 + the number of the sequence whose first step (in running
   /// order) it is; or null.
   const std::int32_t* starts = nullptr;
@@ -130,7 +132,7 @@ struct ChannelReader {
       for (int r = 0; r < size; ++r) {
         state[r] = problem.y0 != nullptr && real(r) ? first_state(its_start, r) : Scalar(0);
       }
-      out.step(state);
+      out.step(state);  // from what the caller gives
       ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
         out.b[r] = state[r];
@@ -162,8 +164,8 @@ struct ChannelReader {
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void advance(const Map& map, Scalar (&state)[size]) const {
-    if (problem.composed) {
-      map.leap(state);
+    if (problem.composed || problem.packed) {
+      map.leap(state, problem.packed);
     } else {
       map.step(state);
     }

@@ -109,7 +109,7 @@ class NumberTile {
   KOKKOS_FORCEINLINE_FUNCTION Map fold_again() const {
     Map total{{{m_a[0]}}, {m_b[0]}};
     ELAPHOS_UNROLL
-    for (int i = 1; i < steps; ++i) total = compose(total, Map{{{m_a[i]}}, {m_b[i]}});
+    for (int i = 1; i < steps; ++i) total = compose(total, Map{{{m_a[i]}}, {m_b[i]}}, m_loader.reader.problem.packed);
     return total;
   }
 

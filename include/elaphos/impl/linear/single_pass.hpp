@@ -162,8 +162,8 @@ struct SinglePass {
     its.before_run.step(state);
     if (!is_nan(state[0])) return;
     state[0] = front;
-    for (int warp = 0; warp < shape.warps(); ++warp) seen[warp * team.lanes() + team.lane].leap(state);
-    its.before_run.leap(state);
+    for (int warp = 0; warp < shape.warps(); ++warp) seen[warp * team.lanes() + team.lane].leap(state, problem.packed);
+    its.before_run.leap(state, problem.packed);
   }
 
   // Where a tile's map is told: tiles that a thread looks at one after another lie apart, and those that threads side
@@ -212,14 +212,15 @@ struct SinglePass {
       if (all.has_nan()) {
         all = before;
         ELAPHOS_UNROLL
-        for (int i = 0; i < looks; ++i) all = compose(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}});
+        for (int i = 0; i < looks; ++i)
+          all = compose(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}}, problem.packed);
       }
     }
 #if ELAPHOS_HAS_WARPS
     const int rank = team.member.team_rank();
     const bool asked = rank % warp_size < team.lanes();
     Map of_warp = fold_warp(team, all, Plainly());
-    if (any_in_warp(asked && of_warp.has_nan())) of_warp = fold_warp(team, all, WithCare());
+    if (any_in_warp(asked && of_warp.has_nan())) of_warp = fold_warp(team, all, WithCare{problem.packed});
     if (asked) seen[rank / warp_size * team.lanes() + team.lane] = of_warp;
 #endif
   }

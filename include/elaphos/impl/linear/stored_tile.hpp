@@ -58,7 +58,11 @@ class StoredTile {
       m_store.get(m_loader, slot, i, a, b);
       ELAPHOS_UNROLL
       for (int v = 0; v < pack; ++v) {
-        Map{{{a[v]}}, {b[v]}}.step(state);
+        if (m_loader.reader.problem.packed) {
+          Map{{{a[v]}}, {b[v]}}.leap(state, true);
+        } else {
+          Map{{{a[v]}}, {b[v]}}.step(state);
+        }
         b[v] = state[0];
         if constexpr (!through_warp) writer.write(i + v < left, state);
       }
@@ -82,7 +86,7 @@ class StoredTile {
       ELAPHOS_UNROLL
       for (int v = 0; v < pack; ++v) {
         const Map map{{{a[v]}}, {b[v]}};
-        total = i + v == 0 ? map : compose(total, map);
+        total = i + v == 0 ? map : compose(total, map, m_loader.reader.problem.packed);
       }
     }
     return total;

@@ -46,7 +46,7 @@ struct ScratchTile {
 
   /// later <- later after earlier, in place: row by row, so that one row is all that has to be kept.
   template <int size>
-  KOKKOS_FUNCTION void compose_into(int earlier, int later, int block) const {
+  KOKKOS_FUNCTION void compose_into(int earlier, int later, int block, bool over_nan) const {
     const int K = size == 1 ? 1 : layout.block_size;
     Scalar* const own_A = A(later, block);
     Scalar* const own_b = b(later, block);
@@ -57,10 +57,10 @@ struct ScratchTile {
       for (int k = 0; k < K; ++k) row[k] = own_A[r * K + k];
       for (int c = 0; c < K; ++c) {
         Scalar sum = Scalar(0);
-        for (int k = 0; k < K; ++k) sum = sum + overflow_safe_product(row[k], its_A[k * K + c]);
+        for (int k = 0; k < K; ++k) sum = sum + overflow_safe_product(row[k], its_A[k * K + c], over_nan);
         own_A[r * K + c] = sum;
       }
-      for (int k = 0; k < K; ++k) own_b[r] = own_b[r] + overflow_safe_product(row[k], its_b[k]);
+      for (int k = 0; k < K; ++k) own_b[r] = own_b[r] + overflow_safe_product(row[k], its_b[k], over_nan);
     }
   }
 };
@@ -131,7 +131,7 @@ struct TeamPerTile {
       const int nodes = steps / (2 * half);  // complete ones
       for_each(member, nodes * blocks, [&](int i) {
         const int node = i / blocks, last = (node + 1) * 2 * half - 1;
-        tile.template compose_into<size>(last - half, last, i % blocks);
+        tile.template compose_into<size>(last - half, last, i % blocks, problem.packed);
       });
     }
   }
@@ -144,7 +144,7 @@ struct TeamPerTile {
       int done = 0;
       for (int bit = 1 << 10; bit > 0; bit /= 2) {
         if ((steps & bit) == 0) continue;
-        if (done > 0) tile.template compose_into<size>(done - 1, done + bit - 1, block);
+        if (done > 0) tile.template compose_into<size>(done - 1, done + bit - 1, block, problem.packed);
         done += bit;
       }
       const std::int64_t to = at * problem.channels() + sequence * blocks + block;
@@ -195,9 +195,9 @@ struct TeamPerTile {
     for (int r = 0; r < K; ++r) {
       next[r] = b[r];
       for (int c = 0; c < K; ++c) next[r] = multiply_add_any(A[r * K + c], state[c], next[r]);
-      if (!single && is_nan(next[r])) {
+      if ((!single || problem.packed) && is_nan(next[r])) {
         next[r] = b[r];
-        for (int c = 0; c < K; ++c) next[r] = next[r] + overflow_safe_product(A[r * K + c], state[c]);
+        for (int c = 0; c < K; ++c) next[r] = next[r] + overflow_safe_product(A[r * K + c], state[c], problem.packed);
       }
     }
     for (int r = 0; r < K; ++r) state[r] = next[r];

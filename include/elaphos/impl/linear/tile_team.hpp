@@ -87,7 +87,7 @@ class TileTeam {
 #if ELAPHOS_HAS_WARPS
     const int rank_in_warp = member.team_rank() & (warp_size - 1);
     Map all = scan_warp(own, Plainly());
-    if (any_in_warp(all.has_nan())) all = scan_warp(own, WithCare());
+    if (any_in_warp(all.has_nan())) all = scan_warp(own, WithCare{problem.packed});
     m_before = shuffle_up(all, lanes());
     if (rank_in_warp < lanes()) m_before.set_identity();
     if (rank_in_warp >= warp_size - lanes()) m_maps[member.team_rank() / warp_size * lanes() + lane] = all;
@@ -98,7 +98,7 @@ class TileTeam {
     for (int distance = 1; distance < shape.runs; distance *= 2) {
       m_maps[rank] = all;
       member.team_barrier();
-      if (run >= distance) all = compose(m_maps[rank - distance * lanes()], all);
+      if (run >= distance) all = compose(m_maps[rank - distance * lanes()], all, problem.packed);
       member.team_barrier();
     }
     m_maps[rank] = all;
@@ -110,7 +110,7 @@ class TileTeam {
   KOKKOS_FORCEINLINE_FUNCTION Map total() const {
 #if ELAPHOS_HAS_WARPS
     Map all = m_maps[lane];
-    for (int warp = 1; warp < shape.warps(); ++warp) all = compose(all, m_maps[warp * lanes() + lane]);
+    for (int warp = 1; warp < shape.warps(); ++warp) all = compose(all, m_maps[warp * lanes() + lane], problem.packed);
     return all;
 #else
     return m_maps[(shape.runs - 1) * lanes() + lane];
@@ -121,7 +121,8 @@ class TileTeam {
   KOKKOS_FORCEINLINE_FUNCTION Map before_run() const {
 #if ELAPHOS_HAS_WARPS
     Map all = m_before;
-    for (int warp = member.team_rank() / warp_size; warp-- > 0;) all = compose(m_maps[warp * lanes() + lane], all);
+    for (int warp = member.team_rank() / warp_size; warp-- > 0;)
+      all = compose(m_maps[warp * lanes() + lane], all, problem.packed);
     return all;
 #else
     Map all;
@@ -141,10 +142,11 @@ class TileTeam {
     for (int r = 0; r < size; ++r) suspect = suspect || is_nan(state[r]);
     if (!suspect) return;
     for (int r = 0; r < size; ++r) state[r] = front[r];
-    for (int warp = 0; warp < member.team_rank() / warp_size; ++warp) m_maps[warp * lanes() + lane].leap(state);
-    m_before.leap(state);
+    for (int warp = 0; warp < member.team_rank() / warp_size; ++warp)
+      m_maps[warp * lanes() + lane].leap(state, problem.packed);
+    m_before.leap(state, problem.packed);
 #else
-    if (run > 0) m_maps[member.team_rank() - lanes()].leap(state);
+    if (run > 0) m_maps[member.team_rank() - lanes()].leap(state, problem.packed);
 #endif
   }
 

@@ -140,7 +140,7 @@ struct WideTeam {
 
   /// The same where a zero wins over an infinity; `stride` between the vector's numbers.
   KOKKOS_FUNCTION Scalar safe_dot(const Scalar* row, const Scalar* vector, int stride, Scalar sum) const {
-    for (int k = 0; k < K; ++k) sum = sum + overflow_safe_product(row[k], vector[k * stride]);
+    for (int k = 0; k < K; ++k) sum = sum + overflow_safe_product(row[k], vector[k * stride], problem.packed);
     return sum;
   }
 
