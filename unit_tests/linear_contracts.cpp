@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -139,6 +140,29 @@ TEST_CASE("linear contracts: products that overflow do not spoil states that do 
   }
 }
 
+TEST_CASE("linear contracts: complex products that overflow are not taken for zeros") {
+  // 2^t grows past double's largest number; the first channel stays 0, the second is lost and must look it.
+  constexpr std::int64_t T = 20'000;
+  using Complex = Kokkos::complex<double>;
+  LinearCase<Complex> problem{Kind::diagonal, true, T, 2, 1, 1, {}, {}, {}};
+  problem.a.assign(T * 2, Complex(2, 0));
+  problem.b.assign(T * 2, Complex(0, 0));
+  problem.y0 = {Complex(0, 0), Complex(1, 0)};
+  for (const auto plan : plans_for_numbers()) {
+    LinearOptions options;
+    options.plan = plan;
+    CAPTURE(to_string(plan));
+    const auto y = problem.solve(options);
+    int spoilt = 0, finite = 0;
+    for (std::size_t t = 0; t < std::size_t(T); ++t) {
+      spoilt += y[2 * t] == Complex(0, 0) ? 0 : 1;
+      if (t > 1100 && std::isfinite(y[2 * t + 1].real()) && std::isfinite(y[2 * t + 1].imag())) ++finite;
+    }
+    CHECK(spoilt == 0);
+    CHECK(finite == 0);
+  }
+}
+
 TEST_CASE("linear contracts: matrices that overflow do not spoil states that do not") {
   // The same with 2 on the diagonals.
   constexpr std::int64_t T = 700;
@@ -217,6 +241,38 @@ TEST_CASE("linear contracts: what is not finite stays in its packed sequence") {
           CHECK(spoilt == 0);
           CHECK(!std::isfinite(numbers[std::size_t(2000 * K)]));
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("linear contracts: a coefficient that is NaN shows in packed sequences") {
+  // States are 0 until then, and 0 * NaN is NaN.
+  constexpr std::int64_t T = 3000;
+  const std::vector<std::int64_t> offsets = {0, 1000, T};
+  const auto offsets_view = test::to_device<Kokkos::View<std::int64_t*, Kokkos::LayoutRight, test::Memory>>(offsets, 3);
+  for (const int K : {1, 2, 5}) {
+    for (const std::int64_t where : {1000, 1700}) {
+      auto problem = LinearCase<double>::make(K == 1 ? Kind::diagonal : Kind::dense, true, T, 1, K, K, 0.9, 3);
+      std::fill(problem.b.begin(), problem.b.end(), 0.0);
+      for (int e = 0; e < K * K; ++e) problem.a[std::size_t(where * K * K + e)] = NAN;
+      for (const auto plan : plans_for_numbers()) {
+        if (K > 1 && plan == LinearPlan::single_pass) continue;
+        LinearOptions options;
+        options.plan = plan;
+        CAPTURE(K, where, to_string(plan));
+        const Sequence y("y", T, 1, std::size_t(K));
+        elaphos::Workspace<Exec> workspace;
+        problem.with_coefficients([&](const auto& coefficients) {
+          elaphos::linear_recurrence(Exec(), coefficients, elaphos::PackedSequences{offsets_view},
+                                     problem.offsets_on_device(), State(), y, options, workspace);
+        });
+        const auto numbers = test::to_host(y);
+        int wrong = 0;
+        for (std::int64_t t = 0; t < T; ++t) {
+          for (int k = 0; k < K; ++k) wrong += std::isnan(numbers[std::size_t(t * K + k)]) == (t >= where) ? 0 : 1;
+        }
+        CHECK(wrong == 0);
       }
     }
   }

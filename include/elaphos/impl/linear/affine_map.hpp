@@ -27,6 +27,18 @@ inline constexpr bool is_complex = false;
 template <class Real>
 inline constexpr bool is_complex<Kokkos::complex<Real>> = true;
 
+/// What stands for an infinite product: of complex numbers one part is infinite and the other NaN, which counts as
+/// lost.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar overflowed() {
+  if constexpr (is_complex<Scalar>) {
+    constexpr auto infinity = Kokkos::Experimental::infinity_v<typename Scalar::value_type>;
+    return Scalar(infinity, infinity);
+  } else {
+    return Kokkos::Experimental::infinity_v<Scalar>;
+  }
+}
+
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION bool is_nan(const Scalar& a) {
   if constexpr (std::is_floating_point_v<Scalar>) {
@@ -42,15 +54,20 @@ KOKKOS_FORCEINLINE_FUNCTION bool is_nan(const Scalar& a) {
 template <class Scalar>
 inline constexpr bool can_be_nan = std::is_floating_point_v<Scalar> || is_complex<Scalar>;
 
-/// A product in which a zero wins over an infinity: products of coefficients may overflow where no state does (2^128 in
-/// float), and 0 * Inf would then spoil states that are exactly 0. Not over NaN, except in packed sequences
-/// (`over_nan`), where a sequence's first step has zeros for coefficients and nothing may get past it.
+/// A coefficient times a state or an earlier coefficient, where a zero wins over an infinity: products of coefficients
+/// may overflow where no state does (2^128 in float), and 0 * Inf would then spoil states that are exactly 0. Not over
+/// NaN, except in packed sequences (`over_nan`), where a sequence's first step has zeros for coefficients and nothing
+/// may get past it.
 template <class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION Scalar overflow_safe_product(const Scalar& a, const Scalar& b, bool over_nan) {
-  const Scalar product = a * b;
+KOKKOS_FORCEINLINE_FUNCTION Scalar overflow_safe_product(const Scalar& coefficient, const Scalar& other,
+                                                         bool over_nan) {
+  const Scalar product = coefficient * other;
   if (!is_nan(product)) return product;
-  if (over_nan) return a == Scalar(0) || b == Scalar(0) ? Scalar(0) : product;
-  return !is_nan(a) && !is_nan(b) ? Scalar(0) : product;
+  if (over_nan && coefficient == Scalar(0)) return Scalar(0);
+  if (is_nan(coefficient) || is_nan(other)) return product;
+  if (coefficient == Scalar(0) || other == Scalar(0)) return Scalar(0);
+  if constexpr (can_be_nan<Scalar>) return overflowed<Scalar>();
+  return product;
 }
 
 /// y -> A y + b on states of `size` numbers. Composition does not commute.

@@ -49,16 +49,18 @@ class BlockLine {
     const Scalar* const matrices = m_reader.problem.a.data + first * size * size;
     const Scalar* const offsets = m_reader.problem.b + first * size;
     const int rank = m_team.member.team_rank() % warp_size;
-    if (available(first) >= warp_size * steps) {
-      // First all loads, then all stores, so that loads wait for nothing.
-      Scalar some_matrices[steps * size * size], some_offsets[steps * size];
+    const bool whole = available(first) >= warp_size * steps;
+    // First all loads, then all stores, so that loads wait for nothing.
+    Scalar some_matrices[steps * size * size], some_offsets[steps * size];
+    if (whole) {
       Matrices::fetch_whole(rank, matrices, some_matrices);
       Offsets::fetch_whole(rank, offsets, some_offsets);
-      sync_warp(m_team.member);  // the tile before has been copied out
+    }
+    sync_warp(m_team.member);  // the tile before has been copied out
+    if (whole) {
       m_matrices.publish(some_matrices);
       m_offsets.publish(some_offsets);
     } else {
-      sync_warp(m_team.member);
       m_matrices.fill_partly(matrices, available(first) * size * size);
       m_offsets.fill_partly(offsets, available(first) * size);
     }

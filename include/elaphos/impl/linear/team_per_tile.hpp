@@ -12,8 +12,8 @@
 
 namespace elaphos::impl {
 
-// The launch scheme of the DEER paper (Lim et al., 2024): T steps are cut into tiles of `scan_tile` steps, a team takes a
-// tile with a thread a step, and the tile's maps lie in scratch memory. All blocks of a sequence are in one tile.
+// The launch scheme of the DEER paper (Lim et al., 2024): T steps are cut into tiles of `scan_tile` steps, a team takes
+// a tile with a thread a step, and the tile's maps lie in scratch memory. All blocks of a sequence are in one tile.
 //
 // Up the tree (Blelloch, 1990) each node of 2 m steps becomes the map of its steps, in place at its last step; down the
 // tree only states go: the state in front of a node gives the one behind its left half, which is complete. So a tile
@@ -22,7 +22,7 @@ namespace elaphos::impl {
 /// Where the maps of a tile lie in scratch: step k's numbers at k * stride, where an odd stride keeps threads that go
 /// from step to step on different memory banks.
 struct TileScratchLayout {
-  int steps;         ///< scan_tile
+  int steps;  ///< scan_tile
   int blocks;
   int block_size;
 
@@ -113,11 +113,12 @@ struct TeamPerTile {
       for (int r = 0; r < K; ++r) {
         b[r] = problem.b == nullptr ? Scalar(0) : problem.b[from + r];
         for (int c = 0; c < K; ++c) {
-          const Scalar factor = matrix == nullptr ? Scalar(r == c ? 1 : 0)
-                                                  : matrix[r * problem.a.row + c * problem.a.column];
+          const Scalar factor =
+              matrix == nullptr ? Scalar(r == c ? 1 : 0) : matrix[r * problem.a.row + c * problem.a.column];
           // A packed sequence's first step is the constant map to its own first state.
-          if (start != 0 && problem.y0 != nullptr) {
-            b[r] = multiply_add_any(factor, reader.first_state(start, c), b[r]);
+          if (start != 0) {
+            const Scalar first = problem.y0 == nullptr ? Scalar(0) : reader.first_state(start, c);
+            b[r] = multiply_add_any(factor, first, b[r]);
           }
           A[r * K + c] = start != 0 ? Scalar(0) : factor;
         }
@@ -179,8 +180,7 @@ struct TeamPerTile {
     }
   }
 
-  KOKKOS_FUNCTION void enter(const ChannelReader<Scalar, size>& reader, std::int64_t at,
-                             Scalar (&state)[size]) const {
+  KOKKOS_FUNCTION void enter(const ChannelReader<Scalar, size>& reader, std::int64_t at, Scalar (&state)[size]) const {
     if (at == 0) return reader.initial_state(state);
     reader.read_state(ends, at - 1, state);
   }

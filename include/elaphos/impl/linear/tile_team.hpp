@@ -135,12 +135,15 @@ class TileTeam {
   KOKKOS_FORCEINLINE_FUNCTION void enter_run(Scalar (&state)[size]) const {
 #if ELAPHOS_HAS_WARPS
     Scalar front[size];
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) front[r] = state[r];
     bool suspect = false;
     for (int warp = 0; warp < member.team_rank() / warp_size; ++warp) m_maps[warp * lanes() + lane].step(state);
     m_before.step(state);
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) suspect = suspect || is_nan(state[r]);
     if (!suspect) return;
+    ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) state[r] = front[r];
     for (int warp = 0; warp < member.team_rank() / warp_size; ++warp)
       m_maps[warp * lanes() + lane].leap(state, problem.packed);
