@@ -62,12 +62,14 @@ template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar overflow_safe_product(const Scalar& coefficient, const Scalar& other,
                                                          bool over_nan) {
   const Scalar product = coefficient * other;
-  if (!is_nan(product)) return product;
-  if (over_nan && coefficient == Scalar(0)) return Scalar(0);
-  if (is_nan(coefficient) || is_nan(other)) return product;
-  if (coefficient == Scalar(0) || other == Scalar(0)) return Scalar(0);
-  if constexpr (can_be_nan<Scalar>) return overflowed<Scalar>();
-  return product;
+  if constexpr (can_be_nan<Scalar>) {
+    if (!is_nan(product)) return product;
+    if (over_nan && coefficient == Scalar(0)) return Scalar(0);
+    if (is_nan(coefficient) || is_nan(other)) return product;
+    return coefficient == Scalar(0) || other == Scalar(0) ? Scalar(0) : overflowed<Scalar>();
+  } else {
+    return product;
+  }
 }
 
 /// y -> A y + b on states of `size` numbers. Composition does not commute.
