@@ -52,17 +52,13 @@ class StoredTile {
   KOKKOS_FORCEINLINE_FUNCTION void walk(int slot, std::int64_t tile, Scalar (&state)[1]) const {
     const int left = m_loader.steps_left(tile);
     StateWriter<Scalar, access> writer(m_loader, tile);
-    ELAPHOS_UNROLL
+    ELAPHOS_UNROLL_BY(access == TileAccess::steps ? 1 : steps / pack)
     for (int i = 0; i < steps; i += pack) {
       Scalar a[pack], b[pack];
       m_store.get(m_loader, slot, i, a, b);
       ELAPHOS_UNROLL
       for (int v = 0; v < pack; ++v) {
-        if (m_loader.reader.problem.packed) {
-          Map{{{a[v]}}, {b[v]}}.leap(state, true);
-        } else {
-          Map{{{a[v]}}, {b[v]}}.step(state);
-        }
+        advance(Map{{{a[v]}}, {b[v]}}, state);
         b[v] = state[0];
         if constexpr (!through_warp) writer.write(i + v < left, state);
       }
@@ -77,9 +73,18 @@ class StoredTile {
   using Store = NumberStore<Member, Scalar, access, steps, 2>;
   static constexpr int pack = Store::pack;
 
+  // Packed sequences are read step by step.
+  KOKKOS_FORCEINLINE_FUNCTION void advance(const Map& map, Scalar (&state)[1]) const {
+    if constexpr (access == TileAccess::steps) {
+      m_loader.reader.advance(map, state);
+    } else {
+      map.step(state);
+    }
+  }
+
   KOKKOS_FORCEINLINE_FUNCTION Map fold_again(int slot) const {
     Map total;
-    ELAPHOS_UNROLL
+    ELAPHOS_UNROLL_BY(1)
     for (int i = 0; i < steps; i += pack) {
       Scalar a[pack], b[pack];
       m_store.get(m_loader, slot, i, a, b);
