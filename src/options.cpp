@@ -3,6 +3,18 @@
 
 namespace elaphos {
 
+SolveOptions deer_defaults() {
+  SolveOptions options;
+  options.tolerance = Tolerance{1e-5, 0};
+  options.merge = Merge::tolerance;
+  options.sensitivity = Sensitivity::dense;
+  options.steps_per_segment = 1;
+  options.max_iterations = 5;
+  options.at_limit = AtLimit::return_iterate;
+  options.sensitivity_limit = 10;
+  return options;
+}
+
 std::string to_string(Sensitivity sensitivity) {
   switch (sensitivity) {
     case Sensitivity::automatic: return "automatic";

@@ -11,6 +11,7 @@ namespace elaphos {
 namespace {
 
 std::string json(double number) {
+  if (std::isnan(number)) return "\"nan\"";
   return std::isfinite(number) ? fmt::format("{}", number) : fmt::format("\"{}\"", number);
 }
 
@@ -31,6 +32,8 @@ std::int64_t SolveReport::critical_path() const {
 
 std::string to_string(SolveStatus status) {
   switch (status) {
+    case SolveStatus::running:
+      return "running";
     case SolveStatus::converged:
       return "converged";
     case SolveStatus::completed_sequentially:
@@ -53,6 +56,7 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
   out << fmt::format("max residual    {:.3g}\n", report.max_residual);
   out << fmt::format("error estimate  {:.3g}\n", report.error_estimate);
   if (report.verified_residual) out << fmt::format("verified        {:.3g}\n", *report.verified_residual);
+  if (report.clamped > 0) out << fmt::format("clamped         {} entries of sensitivities\n", report.clamped);
   if (report.first_non_finite) {
     out << fmt::format("not finite      first at t = {}, b = {}\n", report.first_non_finite->t,
                        report.first_non_finite->b);
@@ -85,12 +89,12 @@ std::string to_json(const SolveReport& report) {
   return fmt::format(
       R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","merge":"{}"}},)"
       R"("iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
-      R"("longest_completion":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"first_non_finite":{},)"
+      R"("longest_completion":{},"clamped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"first_non_finite":{},)"
       R"("seconds":{},"passes":[{}]}})",
       to_string(report.status), report.stalled, report.plan.segments, report.plan.steps_per_segment,
       to_string(report.plan.sensitivity), to_string(report.plan.merge), report.iterations(), json(report.work_factor()),
       report.critical_path(), report.steps, report.total_steps, report.completion_steps, report.longest_completion,
-      json(report.max_residual), json(report.error_estimate), verified, non_finite, seconds, passes);
+      report.clamped, json(report.max_residual), json(report.error_estimate), verified, non_finite, seconds, passes);
 }
 
 }  // namespace elaphos

@@ -109,6 +109,23 @@ TEMPLATE_TEST_CASE("steering: a warm start", "", float, double) {
   CHECK(nodes.bytes() == 0);
 }
 
+TEST_CASE("steering: iterates go on from where they were left") {
+  // One pass a call: the nodes' corrections are kept, so that calls add up to the solve that takes several.
+  auto problem = test::random_problem<double>(test::CellKind::gru, 4, 2, 2000, 2, 67, 2.0);
+  SolveOptions options = in_segments(40);
+  options.merge = Merge::tolerance;
+  options.sensitivity = Sensitivity::dense;
+  options.at_limit = elaphos::AtLimit::return_iterate;
+  const SolveReport at_once = solve_from_there(problem, options);
+  REQUIRE(at_once.converged());
+  options.max_iterations = 1;
+  elaphos::Workspace<Exec> workspace;
+  elaphos::WarmStart<Exec, double> nodes;
+  int calls = 1;
+  while (!solve_from_there(problem, options, workspace, nodes).converged() && calls < 50) ++calls;
+  CHECK(calls <= at_once.iterations() + 2);  // without a past no segment can merge
+}
+
 TEST_CASE("steering: a warm start from an answer that is not finite") {
   // Blows up in finite time: y' = y^2 + x / 2.
   test::System<test::Riccati> system{{}, 64, 1, {0}, std::vector<double>(64, 4.0), {}};
@@ -133,12 +150,15 @@ TEST_CASE("steering: an observer sees every pass and may stop the solve") {
   options.stop_when_stalled = false;
   options.verify = true;
   std::vector<std::size_t> seen;
-  options.observer = [&seen](const SolveReport& so_far) {
+  bool early = false;
+  options.observer = [&seen, &early](const SolveReport& so_far) {
     seen.push_back(so_far.passes.size());
-    return true;
+    early = early || so_far.converged() != (so_far.max_residual == 0);
+    return !so_far.converged();
   };
   SolveReport report = system.solve(options);
   CHECK(report.status == SolveStatus::converged);
+  CHECK_FALSE(early);
   CHECK(test::different_bits(system.y, expected) == 0);
   REQUIRE(seen.size() == static_cast<std::size_t>(report.iterations()));
   for (std::size_t pass = 0; pass < seen.size(); ++pass) CHECK(seen[pass] == pass + 1);
@@ -159,6 +179,17 @@ TEST_CASE("steering: an observer sees every pass and may stop the solve") {
   report = system.solve(options);
   CHECK(report.status == SolveStatus::stopped);
   CHECK(report.completion_steps == 0);
+
+  // Before a sequential completion nothing is settled.
+  std::vector<SolveStatus> states;
+  options.observer = [&states](const SolveReport& so_far) {
+    states.push_back(so_far.status);
+    return true;
+  };
+  report = system.solve(options);
+  CHECK(report.status == SolveStatus::completed_sequentially);
+  CHECK(states == std::vector<SolveStatus>(4, SolveStatus::running));
+  CHECK(test::different_bits(system.y, expected) == 0);
 }
 
 TEST_CASE("steering: an observer that throws leaves a workspace that can be used") {
@@ -178,6 +209,66 @@ TEST_CASE("steering: an observer that throws leaves a workspace that can be used
   CHECK(test::different_bits(test::to_host(problem.y), expected) == 0);
 }
 
+TEST_CASE("steering: DEER as published") {
+  const SolveOptions deer = elaphos::deer_defaults();
+  CHECK(deer.tolerance->absolute == 1e-5);
+  CHECK(deer.tolerance->relative == 0);
+  CHECK(deer.merge == Merge::tolerance);
+  CHECK(deer.sensitivity == Sensitivity::dense);
+  CHECK(deer.steps_per_segment == 1);
+  CHECK(deer.max_iterations == 5);
+  CHECK(deer.at_limit == elaphos::AtLimit::return_iterate);
+  CHECK(deer.sensitivity_limit == 10);
+
+  auto problem = test::random_problem<double>(test::CellKind::gru, 4, 2, 1000, 2, 59);
+  const std::vector<double> expected = problem.sequential();
+  SolveReport report = problem.solve(deer);
+  CHECK(report.status == SolveStatus::converged);
+  CHECK(report.iterations() <= 5);
+  CHECK(report.clamped == 0);
+  CHECK(test::largest_difference(test::to_host(problem.y), expected) < 1e-5);
+
+  // Chaos: no convergence within five iterations, and the report says so.
+  test::System<test::LogisticMap> chaos{{}, 300, 1, {0.3}, {}, {4.0}};
+  report = chaos.solve(deer);
+  CHECK(report.status == SolveStatus::iteration_limit);
+  CHECK_FALSE(report.converged());
+  CHECK(report.max_residual > 1e-5);
+}
+
+TEST_CASE("steering: sensitivities are cut to a limit, counted, and the answer stays exact") {
+  // y' = 2 y - 1 from 1: over 8 steps every sensitivity is 256.
+  test::System<test::Doubling<double>> system{{}, 80, 3, {1, 1, 1}, {}, {}};
+  const std::vector<double> expected = system.sequential();
+  SolveOptions options = in_segments(10);
+  for (const auto sensitivity : {Sensitivity::diagonal, Sensitivity::dense}) {
+    options.sensitivity = sensitivity;
+    options.sensitivity_limit = 256;
+    SolveReport report = system.solve(options);
+    CHECK(report.clamped == 0);
+    options.sensitivity_limit = 100;
+    report = system.solve(options);
+    CHECK(report.clamped == 30);  // one pass: every guess, y_0, is right
+    CHECK(report.iterations() == 1);
+    CHECK(test::different_bits(system.y, expected) == 0);
+  }
+  for (const double wrong : {0.0, -1.0, double(NAN)}) {
+    options.sensitivity_limit = wrong;
+    CHECK_THROWS_AS(system.solve(options), elaphos::InvalidArgument);
+  }
+
+  // Cut to nearly nothing: slower, and right.
+  auto problem = test::random_problem<double>(test::CellKind::gru, 3, 2, 500, 2, 61, 4.0);
+  const std::vector<double> truth = problem.sequential();
+  options = in_segments(50);
+  options.sensitivity = Sensitivity::dense;
+  options.sensitivity_limit = 1e-3;
+  const SolveReport report = problem.solve(options);
+  CHECK(report.clamped > 0);
+  CHECK(report.converged());
+  CHECK(test::different_bits(test::to_host(problem.y), truth) == 0);
+}
+
 TEST_CASE("steering: a report as JSON") {
   SolveReport report;
   report.status = SolveStatus::completed_sequentially;
@@ -188,14 +279,17 @@ TEST_CASE("steering: a report as JSON") {
   report.passes = {{8, 150, 25, 0.5}, {3, 50, 20, std::numeric_limits<double>::infinity()}};
   report.completion_steps = 100;
   report.longest_completion = 50;
+  report.clamped = 6;
   report.max_residual = 1e-7;
   CHECK(to_json(report) ==
         R"({"status":"completed sequentially","stalled":true,"plan":{"segments":4,"steps_per_segment":25,)"
         R"("sensitivity":"diagonal","merge":"tolerance"},"iterations":2,"work_factor":1.5,"critical_path":95,)"
-        R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"max_residual":1e-07,)"
+        R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"clamped":6,"max_residual":1e-07,)"
         R"("error_estimate":0,"verified_residual":null,"first_non_finite":null,"seconds":null,)"
         R"("passes":[{"active_segments":8,"steps":150,"longest_run":25,"max_correction":0.5},)"
         R"({"active_segments":3,"steps":50,"longest_run":20,"max_correction":"inf"}]})");
+  report.error_estimate = -std::numeric_limits<double>::quiet_NaN();
+  CHECK(to_json(report).find(R"("error_estimate":"nan")") != std::string::npos);
   report.verified_residual = 0.25;
   report.first_non_finite = elaphos::NonFinite{7, 1};
   report.seconds = elaphos::PhaseSeconds{1, 2, 3, 4};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -59,6 +60,9 @@ struct SolveOptions {
   std::int64_t steps_per_segment = 0;  ///< S; 0: from N; give one of the two at most
   int max_iterations = 32;             ///< propagate passes before `at_limit` applies; >= 1
   AtLimit at_limit = AtLimit::complete_sequentially;
+  /// Entries of the sensitivities beyond this are cut to it, and counted in the report; > 0. With one step per segment
+  /// these are the Jacobian's entries.
+  double sensitivity_limit = std::numeric_limits<double>::infinity();
   bool stop_when_stalled = true;  ///< exact merges: complete sequentially as soon as further passes would cost more
   InitialGuess initial_guess = InitialGuess::initial_state;
   /// Called on the host after every pass with the report so far; returns whether to go on. When it says no, y is the last
@@ -67,6 +71,12 @@ struct SolveOptions {
   bool verify = false;        ///< one more sweep measures max |y_t - f(y_{t-1}, x_t)|
   bool measure_time = false;  ///< seconds per phase; fences the caller's instance between phases
 };
+
+/// \brief DEER as published: Newton's method on every step, dense, until max |new y - old y| < 1e-5 or for 5 iterations,
+/// the Jacobian's entries cut to +-10; at the limit the last iterate with its residual. (Lim et al., ICLR 2024.)
+///
+/// To compare with. Its T D^2 numbers are held at once; `SolveOptions{}` needs less memory and fewer passes.
+SolveOptions deer_defaults();
 
 std::string to_string(Sensitivity sensitivity);
 std::string to_string(Merge merge);

@@ -14,6 +14,7 @@ namespace elaphos {
 
 /// \brief How a solve ended.
 enum class SolveStatus {
+  running,                 ///< not yet: as `SolveOptions::observer` sees it
   converged,               ///< every bit is the sequential loop's, or (tolerance merge) all tests are met
   completed_sequentially,  ///< passes stopped paying, or their limit came; the rest was run step by step and is exact
   iteration_limit,         ///< the limit came first and the last iterate was asked for: see `max_residual`
@@ -52,6 +53,7 @@ struct SolveReport {
   bool stalled = false;                   ///< completed sequentially because passes stopped paying, before the limit
   std::int64_t completion_steps = 0;      ///< steps of the sequential completion, all sequences together
   std::int64_t longest_completion = 0;    ///< its longest run
+  std::int64_t clamped = 0;               ///< entries of sensitivities cut to `SolveOptions::sensitivity_limit`
   double max_residual = 0;                ///< largest jump at a node or a merge; 0: y is a trajectory, bit for bit
   double error_estimate = 0;              ///< largest last correction of a node
   std::optional<double> verified_residual{};  ///< max |y_t - f(y_{t-1}, x_t)|, with `SolveOptions::verify`

@@ -25,12 +25,19 @@ struct StoredNodes {
 /// time.
 ///
 /// Keeps N * B * D numbers and outlives calls. The next solve may cut time otherwise: each node then starts from the
-/// kept one nearest in time. With another batch or state size what is kept is of no use and the solve starts cold. An
-/// answer that is not finite somewhere is a guess nevertheless: such nodes count as y_0. It must go before Kokkos is
-/// finalized.
+/// kept one nearest in time; a solve in one segment has none to keep. With another batch or state size what is kept is
+/// of no use and the solve starts cold. An answer that is not finite somewhere is a guess nevertheless: such nodes
+/// count as y_0. It must go before Kokkos is finalized.
 template <class ExecutionSpace, class Scalar>
 class WarmStart {
  public:
+  WarmStart() = default;
+  // Copies would share their numbers.
+  WarmStart(const WarmStart&) = delete;
+  WarmStart& operator=(const WarmStart&) = delete;
+  WarmStart(WarmStart&&) = default;
+  WarmStart& operator=(WarmStart&&) = default;
+
   /// \brief Whether there is nothing to start from.
   bool empty() const { return m_stored.segments == 0; }
   /// \brief Forgets what is kept.
@@ -47,6 +54,7 @@ class WarmStart {
                int state_size) {
     const std::size_t count = static_cast<std::size_t>(segments * batch) * static_cast<std::size_t>(state_size);
     if (m_nodes.extent(0) < count) {
+      m_stored = {};  // nothing is kept if there is no memory
       m_nodes = Nodes();
       m_nodes = Nodes(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, "Elaphos::warm_start"), count);
     }

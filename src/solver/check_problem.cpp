@@ -42,6 +42,9 @@ void check_options(const SolveOptions& options) {
                             "finite numbers >= 0, at least one of them > 0");
     }
   }
+  if (!(options.sensitivity_limit > 0)) {
+    throw InvalidArgument("options.sensitivity_limit", fmt::format("{}", options.sensitivity_limit), "a number > 0");
+  }
   if (options.max_iterations < 1) {
     throw InvalidArgument("options.max_iterations", fmt::format("{}", options.max_iterations), "at least 1");
   }

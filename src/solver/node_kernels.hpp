@@ -44,17 +44,36 @@ struct StartFromGuess {
   }
 };
 
-/// After a solve: the states in which its segments begin, for the next one.
+/// After a solve: the states in which its segments begin, for the next one. Nodes hold the last correction too; behind
+/// a sequential completion they are out of date, and the trajectory is right.
 template <class Scalar>
 struct KeepNodes {
   NodeArguments<Scalar> nodes;
+  bool completed;
   Scalar* kept;  // (N, B, D)
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
     const int D = nodes.state_size();
     const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
-    const Scalar* from = n == 0 ? nodes.segments.problem.y0 + b * D : nodes.end_of_segment(n - 1, b);
+    const Scalar* from = completed && n > 0 ? nodes.end_of_segment(n - 1, b) : nodes.nodes + flat * D;
     for (int i = 0; i < D; ++i) kept[flat * D + i] = from[i];
+  }
+};
+
+/// Cuts the sensitivities of the segments that have just run to a limit, and counts what was beyond it. One word read
+/// an entry.
+template <class Scalar>
+struct ClampSensitivities {
+  NodeArguments<Scalar> nodes;
+  int entries;  // of a segment
+  Scalar limit;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index, std::int64_t& count) const {
+    const std::int64_t segment = nodes.active[index / entries];
+    Scalar& entry = nodes.segments.sensitivities[segment * entries + index % entries];
+    if (!(Kokkos::abs(entry) > limit)) return;
+    entry = entry > Scalar(0) ? limit : -limit;
+    ++count;
   }
 };
 

@@ -12,6 +12,7 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace elaphos::impl {
@@ -28,6 +29,7 @@ class SegmentSolver {
         m_options(options),
         m_warm_start(warm_start),
         m_clock(exec, options.measure_time) {
+    m_report.status = SolveStatus::running;
     m_report.plan = plan;
     m_report.steps = problem.steps;
     m_report.total_steps = problem.steps * problem.batch;
@@ -70,8 +72,8 @@ class SegmentSolver {
       propagate_and_correct();
       observe();
     }
-    if (m_report.status == SolveStatus::completed_sequentially) complete();
-    if (m_warm_start != nullptr) keep_nodes(*m_warm_start);
+    if (m_completing) complete();
+    if (m_warm_start != nullptr && m_report.plan.segments > 1) keep_nodes(*m_warm_start);
     find_non_finite();
     if (m_options.verify) verify();
     m_report.seconds = m_clock.seconds();
@@ -108,6 +110,7 @@ class SegmentSolver {
     m_clock.start();
     m_propagator.run(m_exec, m_nodes.segments);
     m_clock.stop(&PhaseSeconds::propagate);
+    clamp_sensitivities();
     const std::int64_t batch = m_nodes.segments.problem.batch;
     Kokkos::parallel_for("Elaphos::reset_frontier", Segments(m_exec, 0, batch), ResetFrontier<Scalar>{m_nodes});
     if (m_report.plan.segments > 1) {
@@ -127,6 +130,17 @@ class SegmentSolver {
     judge(tally);
   }
 
+  void clamp_sensitivities() {
+    const Sensitivity sensitivity = m_nodes.segments.sensitivity;
+    if (std::isinf(m_options.sensitivity_limit) || sensitivity == Sensitivity::none || m_report.plan.segments == 1)
+      return;
+    const int D = m_nodes.segments.problem.state_size;
+    const int entries = sensitivity == Sensitivity::dense ? D * D : D;
+    m_report.clamped +=
+        count("Elaphos::clamp_sensitivities", m_nodes.segments.active_count * entries,
+              ClampSensitivities<Scalar>{m_nodes, entries, static_cast<Scalar>(m_options.sensitivity_limit)});
+  }
+
   // Decides how the solve goes on after a pass.
   void judge(const Tally& tally) {
     m_report.max_residual = tally.residual;
@@ -135,13 +149,14 @@ class SegmentSolver {
                                   m_nodes.segments.sensitivity != Sensitivity::none;
     if (tally.active == 0 || within_tolerance) {
       m_finished = true;
+      m_report.status = SolveStatus::converged;
       return;
     }
     m_report.stalled = stalled(tally);
     if (m_report.stalled || m_report.iterations() >= m_options.max_iterations) {
       m_finished = true;
-      m_report.status = m_options.at_limit == AtLimit::complete_sequentially ? SolveStatus::completed_sequentially
-                                                                             : SolveStatus::iteration_limit;
+      m_completing = m_options.at_limit == AtLimit::complete_sequentially;
+      if (!m_completing) m_report.status = SolveStatus::iteration_limit;
       return;
     }
     // Without sensitivities the corrections say nothing about errors that build up from segment to segment, so the
@@ -157,9 +172,9 @@ class SegmentSolver {
 
   void observe() {
     if (!m_options.observer || m_options.observer(m_report)) return;
-    if (m_finished && m_report.status == SolveStatus::converged) return;
+    if (m_report.status == SolveStatus::converged) return;
     m_finished = true;
-    m_report.stalled = false;
+    m_completing = m_report.stalled = false;
     m_report.status = SolveStatus::stopped;
   }
 
@@ -195,6 +210,7 @@ class SegmentSolver {
     m_propagator.run(m_exec, m_nodes.segments);
     const Tally tally = reduce("Elaphos::tally_runs", TallyRuns<Scalar>{m_nodes});
     m_clock.stop(&PhaseSeconds::complete);
+    m_report.status = SolveStatus::completed_sequentially;
     m_report.completion_steps = tally.steps;
     m_report.longest_completion = tally.longest_run;
     m_report.max_residual = 0;
@@ -217,7 +233,8 @@ class SegmentSolver {
     const Plan& plan = m_report.plan;
     Scalar* const kept =
         warm_start.keep(m_exec, plan.segments, plan.steps_per_segment, problem.batch, problem.state_size);
-    for_each_segment("Elaphos::keep_nodes", KeepNodes<Scalar>{m_nodes, kept});
+    for_each_segment("Elaphos::keep_nodes",
+                     KeepNodes<Scalar>{m_nodes, m_report.status == SolveStatus::completed_sequentially, kept});
   }
 
   void find_non_finite() {
@@ -258,6 +275,7 @@ class SegmentSolver {
   std::int64_t m_count = 0;
   std::int64_t m_workers = 1;
   bool m_finished = false;
+  bool m_completing = false;
   SolveReport m_report{};
 };
 
