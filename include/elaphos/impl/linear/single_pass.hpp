@@ -179,7 +179,7 @@ struct SinglePass {
   /// The maps of a tile's predecessors, composed by each warp for its share of them. The first half of the runs looks
   /// at the window before the tile's own, the other half at its own; a thread composes what it sees, and then warps
   /// fold the threads' maps as neighbours, pairs of neighbours, ...
-  KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, int tile, Map* seen) const {
+  KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, int tile, [[maybe_unused]] Map* seen) const {
     using Letters = Mailbox<Scalar>;
     constexpr int looks = sizeof(Scalar) > 4 ? 2 : 4;  // on their way at once
     const int second = team.run >= lookers() ? 1 : 0, looker = team.run - second * lookers();
