@@ -32,16 +32,11 @@ std::int64_t SolveReport::critical_path() const {
 
 std::string to_string(SolveStatus status) {
   switch (status) {
-    case SolveStatus::running:
-      return "running";
-    case SolveStatus::converged:
-      return "converged";
-    case SolveStatus::completed_sequentially:
-      return "completed sequentially";
-    case SolveStatus::iteration_limit:
-      return "iteration limit";
-    case SolveStatus::stopped:
-      return "stopped";
+    case SolveStatus::running: return "running";
+    case SolveStatus::converged: return "converged";
+    case SolveStatus::completed_sequentially: return "completed sequentially";
+    case SolveStatus::iteration_limit: return "iteration limit";
+    case SolveStatus::stopped: return "stopped";
   }
   return "unknown";
 }

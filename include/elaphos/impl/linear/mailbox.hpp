@@ -24,10 +24,9 @@ struct Mailbox {
   // Volatile accesses go past the caches that are not shared, and to 64 bits at once. (Kokkos::atomic_load would be a
   // compare-and-swap, and hundreds of threads that wait would block each other: 20 times slower on an H200.)
   KOKKOS_FORCEINLINE_FUNCTION void put(std::int64_t place, const Scalar& value) const {
-    std::uint32_t from[words];
-    std::memcpy(from, &value, sizeof(Scalar));
+    const Letter letter = of(value);
     ELAPHOS_UNROLL
-    for (int i = 0; i < words; ++i) *const_cast<volatile Word*>(data + place * words + i) = arrived | from[i];
+    for (int i = 0; i < words; ++i) *const_cast<volatile Word*>(data + place * words + i) = letter.word[i];
   }
 
   /// A number on its way. Looking and checking are apart, so that a thread has several looks on their way at once.

@@ -30,6 +30,9 @@ namespace elaphos::impl {
 // the tiles whoever waits, waits for a team that has started. That needs teams that run on once they have started, as
 // CUDA's do; Kokkos itself does not promise it.
 
+/// Runs of a team that look at a window side by side; the other half looks at the next.
+KOKKOS_INLINE_FUNCTION int lookers_of(const TileShape& shape) { return shape.runs > 1 ? shape.runs / 2 : 1; }
+
 /// What the tiles of a problem tell each other.
 template <class Scalar>
 struct TileMessages {
@@ -139,10 +142,8 @@ struct SinglePass {
     messages.map_b.put(place, total.b[0]);
   }
 
-  /// The first tile whose map a tile needs: of the window before its own.
-  KOKKOS_FORCEINLINE_FUNCTION int first_seen(int tile) const {
-    return tile < window ? 0 : (tile / window - 1) * window;
-  }
+  /// The window from whose front a tile starts: the one before its own.
+  KOKKOS_FORCEINLINE_FUNCTION int known_front(int tile) const { return tile < window ? 0 : tile / window - 1; }
 
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t state_place(int at_window, const Team& team) const {
     return at_window * team.channels() + team.channel;
@@ -151,7 +152,7 @@ struct SinglePass {
   /// The state in front of a thread's run.
   KOKKOS_FORCEINLINE_FUNCTION void enter(const Team& team, const Tile& thread, const Folded& its, const Map* seen,
                                          Scalar (&state)[1]) const {
-    const int known = first_seen(its.tile) / window;
+    const int known = known_front(its.tile);
     if (known == 0) {
       thread.reader().initial_state(state);
     } else {
@@ -173,7 +174,7 @@ struct SinglePass {
     return (std::int64_t(tile - in_window) + in_window % share() * lookers() + in_window / share()) * team.channels() +
            team.channel;
   }
-  KOKKOS_FORCEINLINE_FUNCTION int lookers() const { return shape.runs > 1 ? shape.runs / 2 : 1; }
+  KOKKOS_FORCEINLINE_FUNCTION int lookers() const { return lookers_of(shape); }
   KOKKOS_FORCEINLINE_FUNCTION int share() const { return window / lookers(); }
 
   /// The maps of a tile's predecessors, composed by each warp for its share of them. The first half of the runs looks

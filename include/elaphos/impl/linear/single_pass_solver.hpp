@@ -76,7 +76,7 @@ class SinglePassSolver {
   // Windows of half the teams that a group has at a time: then a window's front is known when a tile of the window
   // behind the next asks for it.
   static int window_of(const TileShape& shape, std::int64_t teams) {
-    const int lookers = std::max(1, shape.runs / 2);
+    const int lookers = lookers_of(shape);
     return lookers * static_cast<int>(std::max<std::int64_t>(1, (teams + lookers) / (2 * lookers)));
   }
 
