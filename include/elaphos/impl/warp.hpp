@@ -41,6 +41,25 @@ KOKKOS_FORCEINLINE_FUNCTION void sync_warp([[maybe_unused]] const Member& member
 #endif
 }
 
+/// Begins to copy a value of 4, 8 or 16 bytes from memory to scratch memory, past the registers where a device can; it is
+/// there after `wait_for_copies`, for this thread.
+template <class Value>
+KOKKOS_FORCEINLINE_FUNCTION void copy_to_scratch(Value* to, const Value* from) {
+  static_assert(sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16);
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const auto place = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(from), "n"(sizeof(Value)) : "memory");
+#else
+  *to = *from;
+#endif
+}
+
+KOKKOS_FORCEINLINE_FUNCTION void wait_for_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 #if ELAPHOS_HAS_WARPS
 /// A value of another thread, word by word.
 template <class Value, class Shuffle>

@@ -21,6 +21,7 @@ class BlockLine {
   using Team = TileTeam<Member, Scalar, size, true>;
   using Map = AffineMap<Scalar, size>;
   static constexpr int steps = steps_in_a_run<Scalar, size>;
+  static constexpr bool reads_ahead = false;  // the walk needs scratch memory as it is
   static constexpr int pack = Pack<Scalar>::size;
   using Matrices = WarpStage<Member, Scalar, steps * size * size, size * size % pack == 0 ? pack : 1>;
   using Offsets = WarpStage<Member, Scalar, steps * size, size % pack == 0 ? pack : 1>;
@@ -44,35 +45,29 @@ class BlockLine {
 
   KOKKOS_FORCEINLINE_FUNCTION const ChannelReader<Scalar, size>& reader() const { return m_reader; }
 
-  KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t tile) const {
+  /// Begins to copy a tile's numbers to where those of the tile before were, which have been folded or walked.
+  KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t tile) const {
     const std::int64_t first = first_of_warp(tile);
     const Scalar* const matrices = m_reader.problem.a.data + first * size * size;
     const Scalar* const offsets = m_reader.problem.b + first * size;
-    const int rank = m_team.member.team_rank() % warp_size;
-    const bool whole = available(first) >= warp_size * steps;
-    // First all loads, then all stores, so that loads wait for nothing.
-    Scalar some_matrices[steps * size * size], some_offsets[steps * size];
-    if (whole) {
-      Matrices::fetch_whole(rank, matrices, some_matrices);
-      Offsets::fetch_whole(rank, offsets, some_offsets);
-    }
-    sync_warp(m_team.member);  // the tile before has been copied out
-    if (whole) {
-      m_matrices.publish(some_matrices);
-      m_offsets.publish(some_offsets);
+    sync_warp(m_team.member);  // nobody in the warp needs the tile before any more
+    if (available(first) >= warp_size * steps) {
+      m_matrices.fill_whole(matrices);
+      m_offsets.fill_whole(offsets);
     } else {
       m_matrices.fill_partly(matrices, available(first) * size * size);
       m_offsets.fill_partly(offsets, available(first) * size);
     }
+  }
+
+  /// The map of this thread's run of a loaded tile; steps past the problem's end act as the identity.
+  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t tile) const {
+    wait_for_copies();
     sync_warp(m_team.member);
     const std::int64_t left = m_reader.problem.steps - m_team.first_step(tile);
     const Map all = fold(left, Plainly());
     return all.has_nan() ? fold(left, WithCare{m_reader.problem.packed}) : all;
   }
-
-  // Nothing is kept in between.
-  KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t) const {}
-  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t tile) const { return fold(tile); }
 
   KOKKOS_FORCEINLINE_FUNCTION void walk(std::int64_t tile, Scalar (&state)[size]) const {
     const std::int64_t first = first_of_warp(tile), left = m_reader.problem.steps - m_team.first_step(tile);

@@ -19,6 +19,7 @@ class BlockTile {
   using Team = TileTeam<Member, Scalar, size>;
   using Map = AffineMap<Scalar, size>;
   static constexpr int steps = steps_in_a_run<Scalar, size>;
+  static constexpr bool reads_ahead = false;
 
   static std::size_t scratch_bytes(const TileShape&) { return 0; }
 
@@ -27,8 +28,10 @@ class BlockTile {
 
   KOKKOS_FORCEINLINE_FUNCTION const ChannelReader<Scalar, size>& reader() const { return m_reader; }
 
+  KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t) const {}  // nothing is kept
+
   /// The map of this thread's run; steps past the problem's end act as the identity. Reads K^2 + K words a step.
-  KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t tile) {
+  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t tile) {
     const std::int64_t first = m_team.first_step(tile), left = m_reader.problem.steps - first;
     Map all;
     all.set_identity();
@@ -40,10 +43,6 @@ class BlockTile {
     }
     return all;
   }
-
-  // Nothing is kept in between.
-  KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t) const {}
-  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t tile) { return fold(tile); }
 
   /// Walks this thread's run from its entry and writes the states: K words a step.
   KOKKOS_FORCEINLINE_FUNCTION void walk(std::int64_t tile, Scalar (&state)[size]) const {

@@ -28,6 +28,9 @@ struct HostShape {
   int lanes = 1;            ///< channels of a group
 
   std::int64_t begin(std::int64_t tile, std::int64_t steps) const { return std::min(steps, tile * tile_steps); }
+
+  /// Composed maps of a channel: one of each tile.
+  std::int64_t maps() const { return tiles; }
 };
 
 /// The composed map of every tile, on a host.

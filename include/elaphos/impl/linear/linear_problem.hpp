@@ -56,7 +56,8 @@ struct LinearProblem {
 
 /// Reads one channel of a problem as maps of `size` >= block_size numbers, padded with zeros.
 template <class Scalar, int size>
-struct ChannelReader {
+class ChannelReader {
+ public:
   using Map = AffineMap<Scalar, size>;
   const LinearProblem<Scalar>& problem;
   std::int64_t first_entry;   // of the channel in (B, D)
@@ -110,9 +111,15 @@ struct ChannelReader {
     const Scalar* from = matrix(p);
     if (from == nullptr) {
       out.set_identity();
-    } else if (size == problem.block_size && problem.a.row == size) {
+    } else if (whole() && problem.a.row == size) {
       // Of one piece, so that offsets are known when this is compiled.
-      read_whole(from, out);
+      Scalar numbers[size * size];
+      read_numbers(from, numbers);
+      ELAPHOS_UNROLL
+      for (int r = 0; r < size; ++r) {
+        ELAPHOS_UNROLL
+        for (int c = 0; c < size; ++c) out.A[r][c] = numbers[r * size + c];
+      }
     } else {
       ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
@@ -122,9 +129,11 @@ struct ChannelReader {
         }
       }
     }
-    ELAPHOS_UNROLL
-    for (int r = 0; r < size; ++r) {
-      out.b[r] = problem.b != nullptr && real(r) ? problem.b[entry(t) + r] : Scalar(0);
+    if (problem.b == nullptr) {
+      ELAPHOS_UNROLL
+      for (int r = 0; r < size; ++r) out.b[r] = Scalar(0);
+    } else {
+      read(problem.b + entry(t), out.b);
     }
     if (its_start != 0) {
       Scalar state[size];
@@ -141,26 +150,6 @@ struct ChannelReader {
       }
     }
     return out;
-  }
-
-  KOKKOS_FORCEINLINE_FUNCTION static void read_whole(const Scalar* from, Map& out) {
-    constexpr int pack = Pack<Scalar>::size;
-    if constexpr (size * size % pack == 0 && size > 1) {
-      if (aligned_for_packs(from)) {
-        ELAPHOS_UNROLL
-        for (int e = 0; e < size * size; e += pack) {
-          const Pack<Scalar> some = read_pack(from + e);
-          ELAPHOS_UNROLL
-          for (int v = 0; v < pack; ++v) out.A[(e + v) / size][(e + v) % size] = some.v[v];
-        }
-        return;
-      }
-    }
-    ELAPHOS_UNROLL
-    for (int r = 0; r < size; ++r) {
-      ELAPHOS_UNROLL
-      for (int c = 0; c < size; ++c) out.A[r][c] = from[r * size + c];
-    }
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void advance(const Map& map, Scalar (&state)[size]) const {
@@ -180,6 +169,16 @@ struct ChannelReader {
   KOKKOS_FORCEINLINE_FUNCTION void write_map(std::int64_t at, const Map& map, Scalar* A, Scalar* b) const {
     const std::int64_t to = place(at);
     const int K = problem.block_size;
+    write(map.b, b + to);
+    if (whole()) {
+      Scalar numbers[size * size];
+      ELAPHOS_UNROLL
+      for (int r = 0; r < size; ++r) {
+        ELAPHOS_UNROLL
+        for (int c = 0; c < size; ++c) numbers[r * size + c] = map.A[r][c];
+      }
+      return write_numbers(A + to * size, numbers);
+    }
     ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
       if (!real(r)) continue;
@@ -187,29 +186,35 @@ struct ChannelReader {
       for (int c = 0; c < size; ++c) {
         if (real(c)) A[(to + r) * K + c] = map.A[r][c];
       }
-      b[to + r] = map.b[r];
     }
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void read_state(const Scalar* states, std::int64_t at, Scalar (&state)[size]) const {
-    ELAPHOS_UNROLL
-    for (int r = 0; r < size; ++r) state[r] = real(r) ? states[place(at) + r] : Scalar(0);
+    read(states + place(at), state);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void write(std::int64_t p, const Scalar (&state)[size]) const {
-    if (problem.y == nullptr) return;
-    Scalar* to = problem.y + entry(problem.time(p));
-    ELAPHOS_UNROLL
-    for (int r = 0; r < size; ++r) {
-      if (real(r)) to[r] = state[r];
-    }
+    if (problem.y != nullptr) write(state, problem.y + entry(problem.time(p)));
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void write_end(const Scalar (&state)[size]) const {
-    if (problem.end == nullptr) return;
+    if (problem.end != nullptr) write(state, problem.end + first_entry);
+  }
+
+ private:
+  /// Whether blocks are as wide as this is compiled for.
+  KOKKOS_FORCEINLINE_FUNCTION bool whole() const { return size == 1 || problem.block_size == size; }
+
+  KOKKOS_FORCEINLINE_FUNCTION void read(const Scalar* from, Scalar (&numbers)[size]) const {
+    if (whole()) return read_numbers(from, numbers);
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) numbers[r] = real(r) ? from[r] : Scalar(0);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void write(const Scalar (&numbers)[size], Scalar* to) const {
+    if (whole()) return write_numbers(to, numbers);
     ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
-      if (real(r)) problem.end[first_entry + r] = state[r];
+      if (real(r)) to[r] = numbers[r];
     }
   }
 };

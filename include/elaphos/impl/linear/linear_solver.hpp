@@ -56,13 +56,13 @@ class LinearSolver {
     Problem level = problem;
     for (;;) {
       const Shape shape = m_kernels.cut(level);
-      if (shape.tiles == 1) {
+      if (shape.maps() == 1) {
         Scalar* const spare = memory.take(std::size_t(level.channels()) * std::size_t(Kernels::spare_entries(level)));
         return m_kernels.fold(level, shape, {A, b, spare});
       }
-      const TileTotals<Scalar> totals = memory.take_totals(level, shape.tiles, Kernels::spare_entries(level));
+      const TileTotals<Scalar> totals = memory.take_totals(level, shape.maps(), Kernels::spare_entries(level));
       m_kernels.fold(level, shape, totals);
-      level = problem_of_tiles(level, shape.tiles, totals, static_cast<Scalar*>(nullptr));
+      level = problem_of_tiles(level, shape.maps(), totals, static_cast<Scalar*>(nullptr));
     }
   }
 
@@ -77,28 +77,28 @@ class LinearSolver {
 
   // The recurrence over the tiles' maps, of which there may be so many that it is cut in turn.
   static Problem of_tiles(const Problem& problem, const Shape& shape) {
-    return problem_of_tiles(problem, shape.tiles, TileTotals<Scalar>{}, static_cast<Scalar*>(nullptr));
+    return problem_of_tiles(problem, shape.maps(), TileTotals<Scalar>{}, static_cast<Scalar*>(nullptr));
   }
 
   std::size_t composition_needs(const Problem& problem) const {
     const Shape shape = m_kernels.cut(problem);
-    const std::size_t own = Memory::needed(problem, shape.tiles, Kernels::spare_entries(problem));
-    return shape.tiles == 1 ? own : own + composition_needs(of_tiles(problem, shape));
+    const std::size_t own = Memory::needed(problem, shape.maps(), Kernels::spare_entries(problem));
+    return shape.maps() == 1 ? own : own + composition_needs(of_tiles(problem, shape));
   }
 
   std::size_t tiles_need(const Problem& problem, const Shape& shape) const {
-    if (shape.tiles == 1) return 0;
+    if (shape.maps() == 1) return 0;
     const Problem tiles = of_tiles(problem, shape);
-    return Memory::needed(problem, shape.tiles, Kernels::spare_entries(problem)) +
+    return Memory::needed(problem, shape.maps(), Kernels::spare_entries(problem)) +
            (m_kernels.cutting_pays(tiles) ? tiles_need(tiles, m_kernels.cut(tiles)) : 0);
   }
 
   void solve_tiled(const Problem& problem, const Shape& shape, Memory& memory) {
-    if (shape.tiles == 1) return m_kernels.walk(problem, m_kernels.by_channel(problem), nullptr);
-    const TileTotals<Scalar> totals = memory.take_totals(problem, shape.tiles, Kernels::spare_entries(problem));
+    if (shape.maps() == 1) return m_kernels.walk(problem, m_kernels.by_channel(problem), nullptr);
+    const TileTotals<Scalar> totals = memory.take_totals(problem, shape.maps(), Kernels::spare_entries(problem));
     m_kernels.fold(problem, shape, totals);
-    Scalar* const ends = memory.take_states(problem, shape.tiles);
-    solve_tiles(problem_of_tiles(problem, shape.tiles, totals, ends), memory);
+    Scalar* const ends = memory.take_states(problem, shape.maps());
+    solve_tiles(problem_of_tiles(problem, shape.maps(), totals, ends), memory);
     if (problem.y != nullptr) m_kernels.walk(problem, shape, ends);
   }
 

@@ -21,6 +21,7 @@ class NumberTile {
   using Team = typename NumberLoader<Member, Scalar, access, steps_in_a_run<Scalar, 1>>::Team;
   using Map = AffineMap<Scalar, 1>;
   static constexpr int steps = steps_in_a_run<Scalar, 1>;
+  static constexpr bool reads_ahead = true;
 
   static std::size_t scratch_bytes(const TileShape& shape) { return through_scratch ? Store::bytes(shape) : 0; }
 
@@ -29,16 +30,10 @@ class NumberTile {
 
   KOKKOS_FORCEINLINE_FUNCTION const ChannelReader<Scalar, 1>& reader() const { return m_loader.reader; }
 
-  /// The map of this thread's run; steps past the problem's end act as the identity.
-  KOKKOS_FORCEINLINE_FUNCTION Map fold(std::int64_t tile) {
-    load(tile);
-    return fold_loaded(tile);
-  }
-
   /// Begins to read a tile's numbers, while the tile before is still in use.
   KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t tile) { m_loader.load(tile); }
 
-  /// `fold` of a tile that was loaded.
+  /// The map of this thread's run of a loaded tile; steps past the problem's end act as the identity.
   KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t) {
     if constexpr (through_scratch) {
       m_store.put_loaded(m_loader, 0);

@@ -34,25 +34,34 @@ class RegisterKernels {
 
   explicit RegisterKernels(const ExecutionSpace& exec) : m_exec(exec) {}
 
-  /// Recurrences over tiles wait for latency: one large team takes less time than some kernels more. Else
-  /// rows of 32 channels; of 16 where that gives more processors of the device a group.
+  /// Recurrences over tiles wait for latency: where numbers cannot be copied in line, one large team takes less time than
+  /// some kernels more. Else rows of 32 channels; of 16 where that gives more processors of the device a group.
   Shape by_channel(const Problem& problem) const {
-    if (size > 1 && problem.composed) return cut(problem, warp_size, large_team_size);
+    if (size > 1 && problem.composed && !in_line(problem)) return cut(problem, warp_size, large_team_size);
     const Shape whole = cut(problem, warp_size);
     return size > 1 || busy(whole) ? whole : cut(problem, warp_size / 2);
   }
 
-  Shape cut(const Problem& problem) const { return cut(problem, warp_size); }
+  Shape cut(const Problem& problem) const {
+    Shape shape = cut(problem, warp_size);
+    // As few teams as the device holds at a time: fewer maps to recur over.
+    if (size > 1) {
+      const std::int64_t at_a_time = processors() * teams_at_a_time;
+      shape.tiles_a_team = std::min<std::int64_t>(4, divide_up(shape.tiles * shape.groups, at_a_time));
+    }
+    return shape;
+  }
 
   /// One team walks a few tiles sooner than two more kernels start, and many groups of channels keep a device busy.
   bool cutting_pays(const Problem& problem) const {
     const Shape shape = by_channel(problem);
-    return shape.tiles > (size == 1 ? 4 : 1) && !busy(shape);
+    const int few = size == 1 ? 4 : (problem.composed && in_line(problem) ? 2 : 1);
+    return shape.tiles > few && !busy(shape);
   }
 
   void fold(const Problem& problem, const Shape& shape, const TileTotals<Scalar>& totals) const {
     with_tile(problem, shape, [&]<class Tile>(std::type_identity<Tile>) {
-      launch<teams_at_a_time>("Elaphos::linear_fold", shape.tiles * shape.groups, shape,
+      launch<teams_at_a_time>("Elaphos::linear_fold", shape.maps() * shape.groups, shape,
                               FoldTiles<Member, Scalar, size, Tile>{problem, shape, totals});
     });
   }
@@ -69,7 +78,7 @@ class RegisterKernels {
         launch<2>("Elaphos::linear_walk", shape.groups, shape,
                   WalkChannels<Member, Scalar, size, Tile>{problem, shape});
       } else {
-        launch<teams_at_a_time>("Elaphos::linear_walk", shape.tiles * shape.groups, shape,
+        launch<teams_at_a_time>("Elaphos::linear_walk", shape.maps() * shape.groups, shape,
                                 WalkTiles<Member, Scalar, size, Tile>{problem, shape, tile_ends});
       }
     });
@@ -79,7 +88,7 @@ class RegisterKernels {
   template <class Work>
   static void with_tile(const Problem& problem, const Shape& shape, const Work& work) {
     if constexpr (size > 1) {
-      if (BlockLine<Member, Scalar, size>::possible(problem)) {
+      if (in_line(problem)) {
         work(std::type_identity<BlockLine<Member, Scalar, size>>());
       } else {
         work(std::type_identity<BlockTile<Member, Scalar, size>>());
@@ -101,11 +110,17 @@ class RegisterKernels {
   }
 
  private:
+  static bool in_line(const Problem& problem) {
+    if constexpr (size > 1) return BlockLine<Member, Scalar, size>::possible(problem);
+    return false;
+  }
+
   // Whether nearly every processor of the device (of some 2048 threads) has a group of channels to walk.
   bool busy(const Shape& shape) const {
-    const std::int64_t processors = std::max(1, m_exec.concurrency() / 2048);
-    return shape.groups * 10 >= processors * (size == 1 ? 8 : 20);
+    return shape.groups * 10 >= processors() * (size == 1 ? 8 : 20);
   }
+
+  std::int64_t processors() const { return std::max(1, m_exec.concurrency() / 2048); }
 
   static Shape cut(const Problem& problem, int most_lanes, int threads = team_size) {
     Shape shape;

@@ -19,9 +19,12 @@ struct TileShape {
   int lanes = 1;  ///< a power of two, at most a warp
   int runs = 1;   ///< so many that a team is whole warps
   int run_steps = 1;
-  std::int64_t tiles = 1;   ///< of time
-  std::int64_t groups = 1;  ///< of channels
+  std::int64_t tiles = 1;         ///< of time
+  std::int64_t tiles_a_team = 1;  ///< one after another
+  std::int64_t groups = 1;        ///< of channels
 
+  /// Composed maps of a channel: one of each team's tiles.
+  KOKKOS_FUNCTION std::int64_t maps() const { return (tiles + tiles_a_team - 1) / tiles_a_team; }
   KOKKOS_FUNCTION int tile_steps() const { return runs * run_steps; }
   KOKKOS_FUNCTION int team_size() const { return lanes * runs; }
   KOKKOS_FUNCTION int warps() const { return (team_size() + warp_size - 1) / warp_size; }

@@ -58,6 +58,14 @@ class WarpStage {
       numbers[i] = e < left ? from[rank * width + e] : other;
     }
   }
+  /// Begins to copy all numbers straight to scratch memory, where all are there; `wait_for_copies` ends it.
+  KOKKOS_FORCEINLINE_FUNCTION void fill_whole(const Scalar* from) const {
+    ELAPHOS_UNROLL
+    for (int i = 0; i < run_packs; ++i) {
+      copy_to_scratch(reinterpret_cast<Vector*>(m_data + place(i * warp_size + m_rank)),
+                      reinterpret_cast<const Vector*>(from + offset(i, m_rank)));
+    }
+  }
   /// Copies what there is straight to scratch memory; what is past it stays what it was.
   KOKKOS_FORCEINLINE_FUNCTION void fill_partly(const Scalar* from, std::int64_t available) const {
     ELAPHOS_UNROLL_BY(1)

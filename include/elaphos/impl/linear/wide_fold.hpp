@@ -4,6 +4,7 @@
 
 #include <elaphos/impl/linear/panel_copy.hpp>
 #include <elaphos/impl/linear/tile_totals.hpp>
+#include <elaphos/impl/linear/wide_care.hpp>
 #include <elaphos/impl/linear/wide_map.hpp>
 #include <elaphos/impl/linear/wide_team.hpp>
 
@@ -102,7 +103,7 @@ struct WideFold {
       }
     }
     if (!read_ahead) team.barrier();
-    if (team.own()) finish(team, map, offsets[now * size + team.lane]);
+    if (team.own()) finish(team, map, offsets[now * size + team.lane], first, last);
   }
 
  private:
@@ -120,7 +121,6 @@ struct WideFold {
       Scalar sum = added;
       map.multiply(team, panel, first_row, [&](int k) { sum = Team::dot_pack(row + k, before + k, sum); });
       if (!has_row) return;
-      if (is_nan(sum)) sum = team.safe_dot(row, before, 1, added);
       after[team.lane] = sum;
     }
   }
@@ -130,12 +130,17 @@ struct WideFold {
     const int own_row = team.lane - first_row;
     if (own_row < 0 || own_row >= rows || team.lane >= team.K) return;
     const Scalar* const row = panel + own_row * Layout::row_stride;
-    Scalar sum = team.dot(row, before, added);
-    if (is_nan(sum)) sum = team.safe_dot(row, before, 1, added);
-    after[team.lane] = sum;
+    after[team.lane] = team.dot(row, before, added);
   }
 
-  KOKKOS_FUNCTION void finish(const Team& team, const Map& map, const Scalar& offset) const {
+  // A column of the map depends on no other, and a NaN stays in it: one look at the end is enough.
+  KOKKOS_FORCEINLINE_FUNCTION void finish(const Team& team, const Map& map, Scalar offset, std::int64_t first,
+                                          std::int64_t last) const {
+    Scalar* const column = map.before + team.lane;
+    bool suspect = false;
+    for (int k = 0; k < team.K; ++k) suspect = suspect || is_nan(column[k * size]);
+    if (suspect) column_with_care<Scalar, size>(problem, team.channel, first, last, team.lane, column);
+    if (is_nan(offset)) offset = offset_with_care<Scalar, size>(problem, team.channel, first, last, team.lane);
     const std::int64_t to = team.place(team.tile);
     for (int k = 0; k < team.K; ++k) totals.A[(to + k) * team.K + team.lane] = map.before[k * size + team.lane];
     totals.b[to + team.lane] = offset;

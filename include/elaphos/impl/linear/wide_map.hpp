@@ -75,21 +75,6 @@ struct WideMap {
       }
       also(k);
     }
-    bool suspect = false;
-    ELAPHOS_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      ELAPHOS_UNROLL
-      for (int c = 0; c < columns; ++c) suspect = suspect || (first_row + row(r) < team.K && is_nan(sums[r][c]));
-    }
-    if (!suspect) return;
-    // Rare, so it may cost: a zero met an infinity, or there is a NaN, which stays.
-    ELAPHOS_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      ELAPHOS_UNROLL
-      for (int c = 0; c < columns; ++c) {
-        sums[r][c] = team.safe_dot(panel + row(r) * Layout::row_stride, before + column + c, size, Scalar(0));
-      }
-    }
   }
 
   /// Keeps the tile, or zeros; what is padding stays zero.

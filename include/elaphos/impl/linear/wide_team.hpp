@@ -43,6 +43,9 @@ struct WideLayout {
 struct WideShape {
   std::int64_t tiles = 1;
   std::int64_t run_steps = 0;
+
+  /// Composed maps of a channel: one of each run.
+  std::int64_t maps() const { return tiles; }
 };
 
 /// A thread's place: its run, and its row there. `block_size` is the problem's, as far as known when this is compiled.
@@ -138,9 +141,9 @@ struct WideTeam {
     return sum;
   }
 
-  /// The same where a zero wins over an infinity; `stride` between the vector's numbers.
-  KOKKOS_FUNCTION Scalar safe_dot(const Scalar* row, const Scalar* vector, int stride, Scalar sum) const {
-    for (int k = 0; k < K; ++k) sum = sum + overflow_safe_product(row[k], vector[k * stride], problem.packed);
+  /// The same where a zero wins over an infinity.
+  KOKKOS_FUNCTION Scalar safe_dot(const Scalar* row, const Scalar* vector, Scalar sum) const {
+    for (int k = 0; k < K; ++k) sum = sum + overflow_safe_product(row[k], vector[k], problem.packed);
     return sum;
   }
 

@@ -77,7 +77,7 @@ struct WideWalk {
           if (active && own_row >= 0 && own_row < rows && lane < team.K) {
             const Scalar* const row = panel + j * Layout::matrix_entries + own_row * Layout::row_stride;
             own = team.dot(row, states + now * size, own_added[j]);
-            if (problem.composed && is_nan(own)) own = team.safe_dot(row, states + now * size, 1, own_added[j]);
+            if (problem.composed && is_nan(own)) own = team.safe_dot(row, states + now * size, own_added[j]);
             if (problem.y != nullptr) problem.y[team.entry(p)] = own;
             // A packed sequence brings its own state, whatever is before.
             const std::int32_t next_start = p + 1 < last ? team.start(p + 1) : 0;
