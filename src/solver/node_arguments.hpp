@@ -18,7 +18,7 @@ struct NodeArguments {
   std::int64_t* frontier;          ///< (B): nodes 0..frontier are exact
   Scalar* corrections;             ///< (N, B, D): M_{n-1} delta_{n-1}, what a node gets on top of its predecessor's end
   Scalar* scan_totals;             ///< composed maps of tiles of nodes
-  std::int32_t* active_flags;      ///< (N, B)
+  std::int32_t* active_flags;      ///< (N, B): 0 at rest, 1 to advance, 2 to advance later (`HoldBack`)
   std::int64_t* active;            ///< (N, B): the list that `segments.active` reads
 
   KOKKOS_FUNCTION std::int64_t batch() const { return segments.problem.batch; }

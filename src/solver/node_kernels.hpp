@@ -29,6 +29,7 @@ struct StartFromGuess {
     }
     nodes.segments.records[flat] = SegmentRecord<Scalar>{};
     nodes.active[flat] = flat;
+    nodes.active_flags[flat] = 1;
   }
 
  private:
@@ -85,14 +86,18 @@ struct ResetFrontier {
 };
 
 /// The frontier of every sequence: the first segment whose end is not, bit for bit, the node behind it, or that holds a
-/// tolerance merge. All nodes up to it are exact. (A minimum of integers: atomics do not make it depend on order.)
+/// tolerance merge; or the one before the first that was held back. All nodes up to it are exact, and so is its end
+/// where it holds no merge. (A minimum of integers: atomics do not make it depend on order.)
 template <class Scalar>
 struct FindFrontier {
   NodeArguments<Scalar> nodes;
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
     const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
-    if (nodes.frontier[b] <= n) return;
+    if (nodes.frontier[b] < n) return;
+    // A segment held back has not run from the node it has now: its end is an older node's.
+    if (nodes.active_flags[flat] == 2) return Kokkos::atomic_min(&nodes.frontier[b], n - 1);
+    if (n == nodes.segments.segments - 1) return;  // there is no node behind it
     bool broken = nodes.segments.records[flat].jump != Scalar(0);
     if (!broken) {
       const int D = nodes.state_size();
@@ -122,7 +127,8 @@ struct CorrectNodes {
     record.steps_run = 0;
 
     const std::int64_t frontier = nodes.frontier[b];
-    bool active = n > 0 && move(flat, n, b, frontier, tally);
+    const bool held_back = nodes.active_flags[flat] == 2;
+    bool active = (n > 0 && move(flat, n, b, frontier, tally)) || held_back;
     record.exact_only = n <= frontier + 1 ? 1 : 0;
     if (n == frontier && record.jump != Scalar(0)) {
       // The node is exact and a jump behind it is not: this stretch has to be run anew for the frontier to move on.
@@ -182,6 +188,15 @@ struct ListActive {
     if (final && active) nodes.active[position] = flat;
     if (active) ++position;
   }
+};
+
+/// Lets the active segments from `first` in the list on wait for a later pass.
+template <class Scalar>
+struct HoldBack {
+  NodeArguments<Scalar> nodes;
+  std::int64_t first;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const { nodes.active_flags[nodes.active[first + index]] = 2; }
 };
 
 /// Makes every segment run to its end in the next pass: sensitivities of a new kind are wanted for all.

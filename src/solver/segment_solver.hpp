@@ -81,6 +81,8 @@ class SegmentSolver {
   }
 
  private:
+  // More would let a pass cost little of the loop, and may need a few to see what long memories do.
+  static constexpr std::int64_t most_probing_workers = 8;
   using Segments = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
   template <class Kernel>
@@ -114,8 +116,7 @@ class SegmentSolver {
     const std::int64_t batch = m_nodes.segments.problem.batch;
     Kokkos::parallel_for("Elaphos::reset_frontier", Segments(m_exec, 0, batch), ResetFrontier<Scalar>{m_nodes});
     if (m_report.plan.segments > 1) {
-      Kokkos::parallel_for("Elaphos::find_frontier", Segments(m_exec, 0, m_count - batch),
-                           FindFrontier<Scalar>{m_nodes});
+      for_each_segment("Elaphos::find_frontier", FindFrontier<Scalar>{m_nodes});
       if (m_nodes.segments.sensitivity != Sensitivity::none) scan_nodes<ExecutionSpace>(m_exec, m_nodes);
     }
     const Tally tally = reduce("Elaphos::correct_nodes", CorrectNodes<Scalar>{m_nodes});
@@ -153,6 +154,7 @@ class SegmentSolver {
       return;
     }
     m_report.stalled = stalled(tally);
+    if (m_report.iterations() == 1 && a_probe_pays()) return probe();
     if (m_report.stalled || m_report.iterations() >= m_options.max_iterations) {
       m_finished = true;
       m_completing = m_options.at_limit == AtLimit::complete_sequentially;
@@ -178,15 +180,31 @@ class SegmentSolver {
     m_report.status = SolveStatus::stopped;
   }
 
+  // A few workers take several rounds for a pass. Before a second one, in which nothing may merge, a round tells.
+  bool a_probe_pays() const {
+    return may_stall() && m_nodes.segments.sensitivity == Sensitivity::none && m_workers <= most_probing_workers &&
+           m_nodes.segments.active_count > 2 * m_workers && m_options.max_iterations > 2;
+  }
+
+  void probe() {
+    Kokkos::parallel_for("Elaphos::hold_back", Segments(m_exec, 0, m_nodes.segments.active_count - m_workers),
+                         HoldBack<Scalar>{m_nodes, m_workers});
+    m_nodes.segments.active_count = m_probing = m_workers;
+  }
+
+  bool may_stall() const {
+    return m_options.stop_when_stalled && m_options.at_limit == AtLimit::complete_sequentially &&
+           m_report.plan.merge == Merge::exact;
+  }
+
   // Exact merges only. Wide states can go on flickering in their last bits for ever (rounding then revives as many
   // differences as contraction kills), and chaotic ones never meet. Either way only the frontier moves, and the passes
   // that are left at this pace are dearer than the loop.
   bool stalled(const Tally& tally) const {
     const std::size_t passes = m_report.passes.size();
-    if (!m_options.stop_when_stalled || m_options.at_limit != AtLimit::complete_sequentially ||
-        m_report.plan.merge != Merge::exact || passes < 2) {
-      return false;
-    }
+    if (!may_stall() || passes < 2) return false;
+    // Without sensitivities a segment that does not merge has moved nothing but its successor.
+    if (m_probing > 0 && passes == 2) return tally.reached_end == m_probing;
     const bool last_bits = tally.scaled <= 1;
     const bool shrinking = tally.correction < 0.5 * m_report.passes[passes - 2].max_correction;
     if (!last_bits && shrinking) return false;
@@ -274,6 +292,7 @@ class SegmentSolver {
   Tally* m_tally = nullptr;
   std::int64_t m_count = 0;
   std::int64_t m_workers = 1;
+  std::int64_t m_probing = 0;  // segments of the second pass, where that is a probe
   bool m_finished = false;
   bool m_completing = false;
   SolveReport m_report{};
