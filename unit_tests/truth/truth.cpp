@@ -66,4 +66,4 @@ void run(bool full) {
 
 TEST_CASE("truth: small sizes") { run(false); }
 
-TEST_CASE("truth: full sizes", "[.full]") { run(true); }
+TEST_CASE("truth: full sizes", "[.long]") { run(true); }
