@@ -10,6 +10,13 @@
 
 namespace elaphos::impl {
 
+/// Whether a segment is to be advanced.
+enum Activity : std::int32_t {
+  at_rest = 0,
+  active_now,
+  held_back  ///< it is to be advanced, but not in the next pass (`HoldBack`)
+};
+
 /// What the kernels of the node correction share: the segments, their ends, and what the correction itself keeps.
 template <class Scalar>
 struct NodeArguments {
@@ -18,7 +25,7 @@ struct NodeArguments {
   std::int64_t* frontier;          ///< (B): nodes 0..frontier are exact
   Scalar* corrections;             ///< (N, B, D): M_{n-1} delta_{n-1}, what a node gets on top of its predecessor's end
   Scalar* scan_totals;             ///< composed maps of tiles of nodes
-  std::int32_t* active_flags;      ///< (N, B): 0 at rest, 1 to advance, 2 to advance later (`HoldBack`)
+  std::int32_t* active_flags;      ///< (N, B), each an `Activity`
   std::int64_t* active;            ///< (N, B): the list that `segments.active` reads
 
   KOKKOS_FUNCTION std::int64_t batch() const { return segments.problem.batch; }

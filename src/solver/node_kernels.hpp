@@ -29,7 +29,7 @@ struct StartFromGuess {
     }
     nodes.segments.records[flat] = SegmentRecord<Scalar>{};
     nodes.active[flat] = flat;
-    nodes.active_flags[flat] = 1;
+    nodes.active_flags[flat] = Activity::active_now;
   }
 
  private:
@@ -96,7 +96,7 @@ struct FindFrontier {
     const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
     if (nodes.frontier[b] < n) return;
     // A segment held back has not run from the node it has now: its end is an older node's.
-    if (nodes.active_flags[flat] == 2) return Kokkos::atomic_min(&nodes.frontier[b], n - 1);
+    if (nodes.active_flags[flat] == Activity::held_back) return Kokkos::atomic_min(&nodes.frontier[b], n - 1);
     if (n == nodes.segments.segments - 1) return;  // there is no node behind it
     bool broken = nodes.segments.records[flat].jump != Scalar(0);
     if (!broken) {
@@ -127,15 +127,15 @@ struct CorrectNodes {
     record.steps_run = 0;
 
     const std::int64_t frontier = nodes.frontier[b];
-    const bool held_back = nodes.active_flags[flat] == 2;
-    bool active = (n > 0 && move(flat, n, b, frontier, tally)) || held_back;
+    const bool waits = nodes.active_flags[flat] == Activity::held_back;
+    bool active = (n > 0 && move(flat, n, b, frontier, tally)) || waits;
     record.exact_only = n <= frontier + 1 ? 1 : 0;
     if (n == frontier && record.jump != Scalar(0)) {
       // The node is exact and a jump behind it is not: this stretch has to be run anew for the frontier to move on.
       record.must_run = 1;
       active = true;
     }
-    nodes.active_flags[flat] = active ? 1 : 0;
+    nodes.active_flags[flat] = active ? Activity::active_now : Activity::at_rest;
     if (active) ++tally.active;
   }
 
@@ -184,7 +184,7 @@ struct ListActive {
   NodeArguments<Scalar> nodes;
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& position, bool final) const {
-    const bool active = nodes.active_flags[flat] != 0;
+    const bool active = nodes.active_flags[flat] != Activity::at_rest;
     if (final && active) nodes.active[position] = flat;
     if (active) ++position;
   }
@@ -196,7 +196,9 @@ struct HoldBack {
   NodeArguments<Scalar> nodes;
   std::int64_t first;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const { nodes.active_flags[nodes.active[first + index]] = 2; }
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    nodes.active_flags[nodes.active[first + index]] = Activity::held_back;
+  }
 };
 
 /// Makes every segment run to its end in the next pass: sensitivities of a new kind are wanted for all.
@@ -222,7 +224,7 @@ struct MarkCompletion {
     // Without a jump in the frontier's segment, the correction has made the next node its exact end.
     const bool jump = nodes.segments.records[frontier * nodes.batch() + b].jump != Scalar(0);
     const bool start = n == (jump ? frontier : frontier + 1);
-    nodes.active_flags[flat] = start ? 1 : 0;
+    nodes.active_flags[flat] = start ? Activity::active_now : Activity::at_rest;
     if (start) ++unfinished;
   }
 };

@@ -22,6 +22,7 @@ struct Case {
   bool has_jacobian;
   /// Chaotic: what a solve within tolerance is off by says nothing, since the loop itself depends on its last bits.
   bool chaotic;
+  elaphos::Tolerance tolerance;  ///< the default of its scalar
   /// What a solve in tolerance mode that calls itself converged may be off by.
   double largest_error;
   std::function<elaphos::SolveReport(const elaphos::SolveOptions&)> solve;
@@ -59,7 +60,8 @@ Case case_of(std::string name, const R& recurrence, std::int64_t T, std::vector<
              double largest_error = std::numeric_limits<double>::infinity()) {
   const auto system = std::make_shared<test::System<R>>(
       test::System<R>{recurrence, T, 1, std::move(y0), std::move(x), std::move(p)});
-  return {std::move(name), T, R::state_size, elaphos::RecurrenceWithJacobian<R>, chaotic, largest_error,
+  return {std::move(name), T, R::state_size, elaphos::RecurrenceWithJacobian<R>, chaotic,
+          elaphos::Tolerance::default_for<double>(), largest_error,
           [system](const elaphos::SolveOptions& options) { return system->solve(options); },
           [system] { return system->y; }};
 }
@@ -67,7 +69,8 @@ Case case_of(std::string name, const R& recurrence, std::int64_t T, std::vector<
 template <class Scalar>
 Case case_of(std::string name, const test::LayerProblem<Scalar>& problem, bool chaotic = false) {
   const auto layer = std::make_shared<test::LayerProblem<Scalar>>(problem);
-  return {std::move(name), problem.T, problem.layer.D, true, chaotic, std::numeric_limits<double>::infinity(),
+  return {std::move(name), problem.T, problem.layer.D, true, chaotic,
+          elaphos::Tolerance::default_for<Scalar>(), std::numeric_limits<double>::infinity(),
           [layer](const elaphos::SolveOptions& options) { return layer->solve(options); },
           [layer] {
             const auto y = test::to_host(layer->y);

@@ -39,9 +39,8 @@ void check(const truth::Row& row) {
   if (row.error == 0) return;
   REQUIRE_FALSE((report.converged() && report.plan.merge == Merge::exact));
   if (!report.converged()) return;
-  const bool in_float = row.system->name == "GRU, weights x 100";
-  const double tolerance = in_float ? 1e-5 : 1e-6;
-  CHECK(*report.verified_residual <= tolerance * (1 + row.scale));
+  const elaphos::Tolerance& tolerance = row.system->tolerance;
+  CHECK(*report.verified_residual <= tolerance.absolute + tolerance.relative * row.scale);
   CHECK(row.error <= row.system->largest_error);
 }
 

@@ -87,6 +87,22 @@ struct AffineMap {
     }
   }
 
+  /// A from its numbers row by row, and to them.
+  KOKKOS_FORCEINLINE_FUNCTION void set_matrix(const Scalar (&numbers)[size * size]) {
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) {
+      ELAPHOS_UNROLL
+      for (int c = 0; c < size; ++c) A[r][c] = numbers[r * size + c];
+    }
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void get_matrix(Scalar (&numbers)[size * size]) const {
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) {
+      ELAPHOS_UNROLL
+      for (int c = 0; c < size; ++c) numbers[r * size + c] = A[r][c];
+    }
+  }
+
   KOKKOS_FORCEINLINE_FUNCTION bool has_nan() const {
     if constexpr (!can_be_nan<Scalar>) return false;
     bool found = false;

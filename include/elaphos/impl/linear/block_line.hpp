@@ -107,11 +107,7 @@ class BlockLine {
     Map out;
     m_matrices.get(i * size * size, numbers);
     m_offsets.get(i * size, out.b);
-    ELAPHOS_UNROLL
-    for (int r = 0; r < size; ++r) {
-      ELAPHOS_UNROLL
-      for (int c = 0; c < size; ++c) out.A[r][c] = numbers[r * size + c];
-    }
+    out.set_matrix(numbers);
     return out;
   }
 

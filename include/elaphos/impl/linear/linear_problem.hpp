@@ -115,11 +115,7 @@ class ChannelReader {
       // Of one piece, so that offsets are known when this is compiled.
       Scalar numbers[size * size];
       read_numbers(from, numbers);
-      ELAPHOS_UNROLL
-      for (int r = 0; r < size; ++r) {
-        ELAPHOS_UNROLL
-        for (int c = 0; c < size; ++c) out.A[r][c] = numbers[r * size + c];
-      }
+      out.set_matrix(numbers);
     } else {
       ELAPHOS_UNROLL
       for (int r = 0; r < size; ++r) {
@@ -172,11 +168,7 @@ class ChannelReader {
     write(map.b, b + to);
     if (whole()) {
       Scalar numbers[size * size];
-      ELAPHOS_UNROLL
-      for (int r = 0; r < size; ++r) {
-        ELAPHOS_UNROLL
-        for (int c = 0; c < size; ++c) numbers[r * size + c] = map.A[r][c];
-      }
+      map.get_matrix(numbers);
       return write_numbers(A + to * size, numbers);
     }
     ELAPHOS_UNROLL

@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_IMPL_LINEAR_TILE_TEAM_HPP
 #define ELAPHOS_IMPL_LINEAR_TILE_TEAM_HPP
 
+#include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/linear/linear_problem.hpp>
 #include <elaphos/impl/unroll.hpp>
 #include <elaphos/impl/warp.hpp>
@@ -24,7 +25,7 @@ struct TileShape {
   std::int64_t groups = 1;        ///< of channels
 
   /// Composed maps of a channel: one of each team's tiles.
-  KOKKOS_FUNCTION std::int64_t maps() const { return (tiles + tiles_a_team - 1) / tiles_a_team; }
+  KOKKOS_FUNCTION std::int64_t maps() const { return divide_up(tiles, tiles_a_team); }
   KOKKOS_FUNCTION int tile_steps() const { return runs * run_steps; }
   KOKKOS_FUNCTION int team_size() const { return lanes * runs; }
   KOKKOS_FUNCTION int warps() const { return (team_size() + warp_size - 1) / warp_size; }
