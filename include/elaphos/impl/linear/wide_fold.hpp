@@ -113,13 +113,13 @@ struct WideFold {
                                            const Scalar* before, Scalar* after, const Scalar& added) const {
     if constexpr (size == 16) {
       add_row(team, panel, first_row, before, after, added);
-      map.multiply(team, panel, first_row, [](int) {});
+      map.multiply(team, panel, [](int) {});
     } else {
       const int own_row = team.lane - first_row;
       const bool has_row = own_row >= 0 && own_row < rows && team.lane < team.K;
       const Scalar* const row = panel + (has_row ? own_row : 0) * Layout::row_stride;
       Scalar sum = added;
-      map.multiply(team, panel, first_row, [&](int k) { sum = Team::dot_pack(row + k, before + k, sum); });
+      map.multiply(team, panel, [&](int k) { sum = Team::dot_pack(row + k, before + k, sum); });
       if (!has_row) return;
       after[team.lane] = sum;
     }

@@ -54,10 +54,10 @@ struct WideMap {
     }
   }
 
-  /// This thread's tile of rows first_row, ... of A_t times `before`. On the way, `also(k)` is called for each pack of
+  /// This thread's tile of the rows in a panel of A_t times `before`. On the way, `also(k)` is called for each pack of
   /// columns, for work that shares the loop.
   template <class Also>
-  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Team& team, const Scalar* panel, int first_row, const Also& also) {
+  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Team& team, const Scalar* panel, const Also& also) {
     clear_sums();
     ELAPHOS_UNROLL_BY(size == 32 ? 2 : 1)
     for (int k = 0; k < team.K; k += Layout::pack) {
