@@ -154,11 +154,13 @@ int main(int argc, char* argv[]) {
   app.add_option("--seed", arguments.seed, "of the weights");
   app.add_option("--repetitions", arguments.repetitions, "timed runs; the median counts")->check(CLI::Range(1, 1000));
   app.add_option("--segments", arguments.options.segments, "N; 0: the planner chooses")->check(CLI::NonNegativeNumber);
-  app.add_option("--sensitivity", arguments.options.sensitivity, "none, diagonal or dense; default: the planner chooses")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, elaphos::Sensitivity>{
-          {"none", elaphos::Sensitivity::none},
-          {"diagonal", elaphos::Sensitivity::diagonal},
-          {"dense", elaphos::Sensitivity::dense}}));
+  app.add_option("--method", arguments.options.method, "jacobi, quasi_newton, newton or a damped one; default: the planner chooses")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, elaphos::Method>{
+          {"jacobi", elaphos::Method::jacobi},
+          {"quasi_newton", elaphos::Method::quasi_newton},
+          {"newton", elaphos::Method::newton},
+          {"quasi_levenberg_marquardt", elaphos::Method::quasi_levenberg_marquardt},
+          {"levenberg_marquardt", elaphos::Method::levenberg_marquardt}}));
   app.add_option("--merge", arguments.options.merge, "exact or tolerance")
       ->transform(CLI::CheckedTransformer(std::map<std::string, elaphos::Merge>{
           {"exact", elaphos::Merge::exact}, {"tolerance", elaphos::Merge::tolerance}}));

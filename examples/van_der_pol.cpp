@@ -90,7 +90,7 @@ bool integrate(const char* title, double force) {
 
   elaphos::SolveOptions options;
   options.segments = 16;  // left alone, the planner keeps to one segment where the sequences occupy all threads
-  options.sensitivity = elaphos::Sensitivity::dense;
+  options.method = elaphos::Method::newton;
   Kokkos::Timer timer;
   const elaphos::SolveReport report = elaphos::solve(exec, oscillator, y0, no_input, y, options);
   const double seconds = timer.seconds();

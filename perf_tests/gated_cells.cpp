@@ -46,7 +46,7 @@ void register_rows(Session& session) {
   tolerance.merge = elaphos::Merge::tolerance;
   elaphos::SolveOptions deer = tolerance;
   deer.steps_per_segment = 1;
-  deer.sensitivity = elaphos::Sensitivity::dense;
+  deer.method = elaphos::Method::newton;
 
   for (const Size size : {Size{1, 1, 1'000'000}, Size{1, 16, 100'000}, Size{8, 1, 10'000}, Size{8, 16, 100'000},
                           Size{16, 16, 100'000}, Size{32, 1, 10'000}, Size{32, 16, 10'000}, Size{32, 1, 1'000'000},

@@ -7,7 +7,7 @@ SolveOptions deer_defaults() {
   SolveOptions options;
   options.tolerance = Tolerance{1e-5, 0};
   options.merge = Merge::tolerance;
-  options.sensitivity = Sensitivity::dense;
+  options.method = Method::newton;
   options.steps_per_segment = 1;
   options.max_iterations = 5;
   options.at_limit = AtLimit::return_iterate;
@@ -15,12 +15,15 @@ SolveOptions deer_defaults() {
   return options;
 }
 
-std::string to_string(Sensitivity sensitivity) {
-  switch (sensitivity) {
-    case Sensitivity::automatic: return "automatic";
-    case Sensitivity::none: return "none";
-    case Sensitivity::diagonal: return "diagonal";
-    case Sensitivity::dense: return "dense";
+std::string to_string(Method method) {
+  switch (method) {
+    case Method::automatic: return "automatic";
+    case Method::newton: return "newton";
+    case Method::quasi_newton: return "quasi_newton";
+    case Method::block_quasi_newton: return "block_quasi_newton";
+    case Method::jacobi: return "jacobi";
+    case Method::levenberg_marquardt: return "levenberg_marquardt";
+    case Method::quasi_levenberg_marquardt: return "quasi_levenberg_marquardt";
   }
   return "unknown";
 }

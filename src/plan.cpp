@@ -33,9 +33,32 @@ std::int64_t automatic_segments(const PlanRequest& request) {
 
 // Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's end. A
 // tolerance also serves longer memories, and cannot be judged without sensitivities.
-Sensitivity automatic_sensitivity(const PlanRequest& request, Merge merge) {
-  if (!request.has_jacobian || merge == Merge::exact) return Sensitivity::none;
-  return request.state_size <= dense_up_to ? Sensitivity::dense : Sensitivity::diagonal;
+Method automatic_method(const PlanRequest& request, Merge merge) {
+  if (!request.has_jacobian || merge == Merge::exact) return Method::jacobi;
+  return request.state_size <= dense_up_to ? Method::newton : Method::quasi_newton;
+}
+
+Sensitivity sensitivity_of(Method method) {
+  switch (method) {
+    case Method::newton:
+    case Method::levenberg_marquardt: return Sensitivity::dense;
+    case Method::quasi_newton:
+    case Method::quasi_levenberg_marquardt: return Sensitivity::diagonal;
+    case Method::block_quasi_newton: return Sensitivity::block;
+    case Method::automatic:
+    case Method::jacobi: break;
+  }
+  return Sensitivity::none;
+}
+
+void check_method(const PlanRequest& request, Method method) {
+  if (sensitivity_of(method) != Sensitivity::none && !request.has_jacobian) {
+    throw InvalidArgument("options.method", to_string(method),
+                          "jacobi or automatic: the recurrence has no jacobian()");
+  }
+  if (method == Method::block_quasi_newton && !request.has_jacobian_blocks) {
+    throw InvalidArgument("options.method", to_string(method), "another one: the recurrence names no jacobian_blocks");
+  }
 }
 
 }  // namespace
@@ -43,13 +66,10 @@ Sensitivity automatic_sensitivity(const PlanRequest& request, Merge merge) {
 Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
   Plan plan;
   plan.merge = options.merge;
-  plan.sensitivity = options.sensitivity;
-  if (options.sensitivity == Sensitivity::automatic) {
-    plan.sensitivity = automatic_sensitivity(request, options.merge);
-  } else if (options.sensitivity != Sensitivity::none && !request.has_jacobian) {
-    throw InvalidArgument("options.sensitivity", to_string(options.sensitivity),
-                          "none or automatic: the recurrence has no jacobian()");
-  }
+  check_method(request, options.method);
+  const Method method = options.method == Method::automatic ? automatic_method(request, options.merge) : options.method;
+  plan.sensitivity = sensitivity_of(method);
+  plan.damped = method == Method::levenberg_marquardt || method == Method::quasi_levenberg_marquardt;
   // A tolerance cannot be judged without derivatives, so merges are exact then.
   if (!request.has_jacobian) plan.merge = Merge::exact;
   if (request.steps == 0 || request.batch == 0) return plan;
@@ -60,8 +80,21 @@ Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
     plan.steps_per_segment = divide_up(request.steps, std::min(segments, request.steps));
   }
   plan.segments = divide_up(request.steps, plan.steps_per_segment);
-  if (plan.segments == 1) plan.sensitivity = Sensitivity::none;  // there is no node to correct
+  if (plan.segments == 1) {  // there is no node to correct
+    plan.sensitivity = Sensitivity::none;
+    plan.damped = false;
+  }
   return plan;
+}
+
+std::string to_string(Sensitivity sensitivity) {
+  switch (sensitivity) {
+    case Sensitivity::none: return "none";
+    case Sensitivity::diagonal: return "diagonal";
+    case Sensitivity::block: return "block";
+    case Sensitivity::dense: return "dense";
+  }
+  return "unknown";
 }
 
 }  // namespace elaphos

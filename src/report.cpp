@@ -43,8 +43,9 @@ std::string to_string(SolveStatus status) {
 
 std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
   out << fmt::format("status          {}{}\n", to_string(report.status), report.stalled ? ", as passes stalled" : "");
-  out << fmt::format("plan            {} segments of {} steps, sensitivity {}, merge {}\n", report.plan.segments,
-                     report.plan.steps_per_segment, to_string(report.plan.sensitivity), to_string(report.plan.merge));
+  out << fmt::format("plan            {} segments of {} steps, sensitivity {}{}, merge {}\n", report.plan.segments,
+                     report.plan.steps_per_segment, to_string(report.plan.sensitivity),
+                     report.plan.damped ? ", damped" : "", to_string(report.plan.merge));
   out << fmt::format("iterations      {}\n", report.iterations());
   out << fmt::format("work factor     {:.3f}\n", report.work_factor());
   out << fmt::format("critical path   {} steps of {}\n", report.critical_path(), report.steps);
@@ -82,12 +83,12 @@ std::string to_json(const SolveReport& report) {
                     json(report.seconds->correct), json(report.seconds->complete), json(report.seconds->verify));
   }
   return fmt::format(
-      R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","merge":"{}"}},)"
+      R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","damped":{},"merge":"{}"}},)"
       R"("iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
       R"("longest_completion":{},"clamped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"first_non_finite":{},)"
       R"("seconds":{},"passes":[{}]}})",
       to_string(report.status), report.stalled, report.plan.segments, report.plan.steps_per_segment,
-      to_string(report.plan.sensitivity), to_string(report.plan.merge), report.iterations(), json(report.work_factor()),
+      to_string(report.plan.sensitivity), report.plan.damped, to_string(report.plan.merge), report.iterations(), json(report.work_factor()),
       report.critical_path(), report.steps, report.total_steps, report.completion_steps, report.longest_completion,
       report.clamped, json(report.max_residual), json(report.error_estimate), verified, non_finite, seconds, passes);
 }

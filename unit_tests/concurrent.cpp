@@ -27,7 +27,7 @@ TEST_CASE("concurrent: two solves on two instances do not disturb each other") {
     const elaphos::Gru gru(test::weights_on_device<double>(problems[which].layer));
     elaphos::SolveOptions options;
     options.segments = 20;
-    options.sensitivity = elaphos::Sensitivity::dense;
+    options.method = elaphos::Method::newton;
     for (int repetition = 0; repetition < 20; ++repetition) {
       auto& problem = problems[which];
       Kokkos::deep_copy(instances[which], problem.y, 0.0);

@@ -11,13 +11,13 @@
 namespace {
 
 using elaphos::Merge;
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 using elaphos::SolveReport;
 
 SolveOptions newton_on_every_step() {
   SolveOptions options;
-  options.sensitivity = Sensitivity::dense;
+  options.method = Method::newton;
   options.steps_per_segment = 1;
   options.merge = Merge::tolerance;
   return options;

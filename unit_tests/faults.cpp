@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What fails in the middle of a solve leaves everything usable.
 #include "support/layers.hpp"
+#include "support/methods.hpp"
 #include "support/systems.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +16,7 @@
 
 namespace {
 
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 using elaphos::SolveReport;
 using test::Exec;
@@ -65,7 +66,7 @@ TEST_CASE("faults: an allocation that fails leaves workspace and problem usable"
   SolveOptions few, all;
   few.segments = 7;
   all.steps_per_segment = 1;  // 20 000 matrices of 48 x 48: 369 MB
-  all.sensitivity = Sensitivity::dense;
+  all.method = Method::newton;
   const auto bits_are_right = [&] {
     elaphos::solve(Exec(), gru, problem.y0, problem.x, problem.y, few, workspace);
     return test::different_bits(test::to_host(problem.y), expected) == 0;
@@ -113,13 +114,13 @@ TEST_CASE("faults: a NaN that comes in midway is the loop's, and goes where the 
   x[400 * B + 1] = -1;  // the square root of which is NaN
   test::System<Fragile> system{{}, T, B, {0, 0, 0}, x, {}};
   const std::vector<double> expected = system.sequential();
-  for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense}) {
+  for (const auto method : test::methods) {
     for (const std::int64_t segments : {2, 10, 1000}) {
       SolveOptions options;
-      options.sensitivity = sensitivity;
+      options.method = method;
       options.segments = segments;
       const SolveReport report = system.solve(options);
-      CAPTURE(to_string(sensitivity), segments, report.iterations());
+      CAPTURE(to_string(method), segments, report.iterations());
       CHECK(report.converged());
       CHECK(test::different_bits(system.y, expected) == 0);
       REQUIRE(report.first_non_finite.has_value());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Systems that resist: chaos, long memories, blow-up. The answer is right, or the report says that it is not.
 #include "support/layers.hpp"
+#include "support/methods.hpp"
 #include "support/systems.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +16,7 @@ namespace {
 
 using elaphos::AtLimit;
 using elaphos::Merge;
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 using elaphos::SolveReport;
 using elaphos::SolveStatus;
@@ -26,11 +27,11 @@ using test::System;
 TEST_CASE("hard systems: growing errors do not spoil the answer") {
   // A tree scan in state form gives y[63] = 0 here.
   for (const std::int64_t T : {64, 257, 1000}) {
-    for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense}) {
+    for (const auto method : test::methods) {
       System<test::Doubling<double>> system{{}, T, 1, {1}, {}, {}};
       SolveOptions options;
       options.steps_per_segment = 1;
-      options.sensitivity = sensitivity;
+      options.method = method;
       options.verify = true;
       const SolveReport report = system.solve(options);
       CHECK(report.converged());
@@ -43,14 +44,14 @@ TEST_CASE("hard systems: growing errors do not spoil the answer") {
 TEST_CASE("hard systems: chaos is exact all the same, at the latest after as many passes as segments") {
   const double r = GENERATE(2.5, 3.7, 4.0);
   for (const auto& [T, steps_per_segment] : {std::pair<std::int64_t, std::int64_t>{64, 1}, {256, 1}, {1024, 8}}) {
-    for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense}) {
+    for (const auto method : test::methods) {
       for (const Merge merge : {Merge::exact, Merge::tolerance}) {
-        CAPTURE(r, T, to_string(sensitivity), to_string(merge));
+        CAPTURE(r, T, to_string(method), to_string(merge));
         System<test::LogisticMap> system{{}, T, 1, {0.3}, {}, {r}};
         const std::vector<double> sequential = system.sequential();
         SolveOptions options;
         options.steps_per_segment = steps_per_segment;
-        options.sensitivity = sensitivity;
+        options.method = method;
         options.merge = merge;
         options.max_iterations = 2000;
         options.stop_when_stalled = false;
@@ -128,11 +129,11 @@ TEST_CASE("hard systems: a long memory is not mistaken for convergence") {
   // Node jumps under 1e-5 hide an error of 1e-2 here.
   System<test::LeakyIntegrator> system{{1e-7}, 100'000, 1, {0}, std::vector<double>(100'000, 1.0), {}};
   const std::vector<double> truth = test::host_loop(system.recurrence, system.T, 1, system.y0, system.x, {});
-  for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense, Sensitivity::automatic}) {
-    CAPTURE(to_string(sensitivity));
+  for (const auto method : {Method::jacobi, Method::quasi_newton, Method::newton, Method::automatic}) {
+    CAPTURE(to_string(method));
     SolveOptions options;
     options.steps_per_segment = 100;
-    options.sensitivity = sensitivity;
+    options.method = method;
     options.merge = Merge::tolerance;
     options.tolerance = elaphos::Tolerance{1e-5, 0};
     const SolveReport report = system.solve(options);
@@ -151,7 +152,7 @@ TEST_CASE("hard systems: a difference that shrinks and grows again is no merge w
   options.tolerance = elaphos::Tolerance{1e-5, 0};
   for (const std::int64_t steps_per_segment : {80, 160}) {
     options.steps_per_segment = steps_per_segment;
-    options.sensitivity = Sensitivity::diagonal;
+    options.method = Method::quasi_newton;
     CHECK(system.solve(options).converged());
     CHECK(test::largest_difference(system.y, sequential) <= 1e-5);
   }
@@ -162,7 +163,7 @@ TEST_CASE("hard systems: tolerance merges save work and stay within tolerance") 
   const std::vector<double> sequential = problem.sequential();
   SolveOptions options;
   options.segments = 50;
-  options.sensitivity = Sensitivity::diagonal;
+  options.method = Method::quasi_newton;
   const SolveReport exact = problem.solve(options);
   options.merge = Merge::tolerance;
   options.tolerance = elaphos::Tolerance{1e-5, 1e-5};
@@ -184,7 +185,7 @@ TEST_CASE("hard systems: coupled states are within tolerance with the planner's 
     options.segments = 16;
     options.merge = Merge::tolerance;
     const SolveReport report = system.solve(options);
-    CHECK(report.plan.sensitivity == Sensitivity::dense);
+    CHECK(report.plan.sensitivity == elaphos::Sensitivity::dense);
     CHECK(report.converged());
     CHECK(test::largest_difference(system.y, sequential) <= 1e-6);
   }
@@ -210,12 +211,12 @@ TEST_CASE("hard systems: numbers that are not finite are the loop's own, and the
   const std::vector<double> sequential = system.sequential();
   std::int64_t first = 0;
   while (std::isfinite(sequential[static_cast<std::size_t>(first)])) ++first;
-  for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense}) {
+  for (const auto method : test::methods) {
     for (const std::int64_t segments : {1, 7, 400}) {
-      CAPTURE(to_string(sensitivity), segments);
+      CAPTURE(to_string(method), segments);
       SolveOptions options;
       options.segments = segments;
-      options.sensitivity = sensitivity;
+      options.method = method;
       options.max_iterations = 400;
       options.stop_when_stalled = false;
       const SolveReport report = system.solve(options);

@@ -11,13 +11,13 @@
 
 namespace {
 
-using elaphos::Sensitivity;
+using elaphos::Method;
 using test::Exec;
 using test::Memory;
 
 template <class R>
-void check_one_correction(std::int64_t T, std::int64_t B, std::int64_t steps_per_segment, Sensitivity sensitivity) {
-  CAPTURE(T, B, steps_per_segment, to_string(sensitivity));
+void check_one_correction(std::int64_t T, std::int64_t B, std::int64_t steps_per_segment, Method method) {
+  CAPTURE(T, B, steps_per_segment, to_string(method));
   constexpr int D = R::state_size;
   std::mt19937_64 generator(static_cast<std::uint64_t>(T));
   std::uniform_int_distribution<int> digit(-3, 3);
@@ -33,7 +33,7 @@ void check_one_correction(std::int64_t T, std::int64_t B, std::int64_t steps_per
 
   elaphos::SolveOptions options;
   options.steps_per_segment = steps_per_segment;
-  options.sensitivity = sensitivity;
+  options.method = method;
   const auto report = elaphos::solve(Exec(), R{}, y0_device, x_device, y, options);
   // One pass with guessed nodes, one with the right ones.
   CHECK(report.status == elaphos::SolveStatus::converged);
@@ -45,17 +45,17 @@ void check_one_correction(std::int64_t T, std::int64_t B, std::int64_t steps_per
 
 TEST_CASE("linear recurrence: maps that do not commute are composed in order") {
   for (const std::int64_t T : {1, 2, 3, 64, 65, 66, 255, 256, 257, 1000, 10'000, 65'537}) {
-    check_one_correction<test::AlternatingIntegerMap>(T, 1, 1, Sensitivity::dense);
+    check_one_correction<test::AlternatingIntegerMap>(T, 1, 1, Method::newton);
   }
   for (const std::int64_t steps_per_segment : {3, 7, 1000}) {
-    check_one_correction<test::AlternatingIntegerMap>(10'000, 3, steps_per_segment, Sensitivity::dense);
+    check_one_correction<test::AlternatingIntegerMap>(10'000, 3, steps_per_segment, Method::newton);
   }
 }
 
 TEST_CASE("linear recurrence: independent channels") {
   for (const std::int64_t T : {1, 2, 3, 64, 65, 66, 255, 256, 257, 1000, 65'537, 1'000'000}) {
-    check_one_correction<test::AlternatingSigns>(T, 1, 1, Sensitivity::diagonal);
+    check_one_correction<test::AlternatingSigns>(T, 1, 1, Method::quasi_newton);
   }
-  check_one_correction<test::AlternatingSigns>(1000, 1000, 5, Sensitivity::diagonal);
-  check_one_correction<test::AlternatingSigns>(300, 3, 2, Sensitivity::dense);
+  check_one_correction<test::AlternatingSigns>(1000, 1000, 5, Method::quasi_newton);
+  check_one_correction<test::AlternatingSigns>(300, 3, 2, Method::newton);
 }

@@ -2,6 +2,7 @@
 // The plain step rule: the next state's bits do not depend on what is computed beside it. Compiled so that the compiler
 // may fuse multiply-adds (x86-64-v3 on hosts, nvcc's default on devices), which it does differently beside a tangent.
 #include "support/layers.hpp"
+#include "support/methods.hpp"
 #include "support/systems.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -12,7 +13,7 @@
 
 namespace {
 
-using elaphos::Sensitivity;
+using elaphos::Method;
 using test::Exec;
 using test::Memory;
 
@@ -59,10 +60,10 @@ TEMPLATE_TEST_CASE("plain step: a user's state has the same bits with and withou
   const auto expected = test::to_host(y);
   // One segment per step: every state comes from a kernel that carries the tangent too.
   for (const std::int64_t segments : {T, std::int64_t(50)}) {
-    for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense}) {
+    for (const auto method : test::methods) {
       elaphos::SolveOptions options;
       options.segments = segments;
-      options.sensitivity = sensitivity;
+      options.method = method;
       options.max_iterations = static_cast<int>(T);
       options.stop_when_stalled = false;
       const auto report = elaphos::solve(Exec(), Fusible<TestType>{}, y0, x, y, options);
@@ -78,10 +79,10 @@ TEMPLATE_TEST_CASE("plain step: a cell's state has the same bits with and withou
     const auto layer = test::random_layer(kind, 7, 3, generator, 1.5);
     test::LayerProblem<TestType> problem(layer, 200, 2, test::uniform(generator, 14, 1), test::normal(generator, 1200));
     const auto expected = problem.sequential();
-    for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense}) {
+    for (const auto method : test::methods) {
       elaphos::SolveOptions options;
       options.segments = 200;
-      options.sensitivity = sensitivity;
+      options.method = method;
       options.max_iterations = 200;
       options.stop_when_stalled = false;
       CHECK(problem.solve(options).status == elaphos::SolveStatus::converged);

@@ -9,7 +9,7 @@ namespace {
 using elaphos::Merge;
 using elaphos::Plan;
 using elaphos::PlanRequest;
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 
 Plan plan_for(std::int64_t steps, std::int64_t batch, std::int64_t workers, const SolveOptions& options = {},
@@ -23,7 +23,7 @@ TEST_CASE("plan: the loop where time-parallelism cannot pay") {
   CHECK(plan_for(127, 1, 4000).segments == 1);
   CHECK(plan_for(1'000'000, 1, 1).segments == 1);
   CHECK(plan_for(1'000'000, 5000, 4000).segments == 1);
-  CHECK(plan_for(1'000'000, 1, 1).sensitivity == Sensitivity::none);
+  CHECK(plan_for(1'000'000, 1, 1).sensitivity == elaphos::Sensitivity::none);
 }
 
 TEST_CASE("plan: segments for all workers, none shorter than a merge") {
@@ -41,14 +41,14 @@ TEST_CASE("plan: segments for all workers, none shorter than a merge") {
 
 TEST_CASE("plan: sensitivities by merge and state size") {
   SolveOptions options;
-  CHECK(plan_for(10'000, 1, 8, options).sensitivity == Sensitivity::none);
+  CHECK(plan_for(10'000, 1, 8, options).sensitivity == elaphos::Sensitivity::none);
   options.merge = Merge::tolerance;
-  CHECK(plan_for(10'000, 1, 8, options, 32).sensitivity == Sensitivity::diagonal);
-  CHECK(plan_for(10'000, 1, 8, options, 4).sensitivity == Sensitivity::dense);
+  CHECK(plan_for(10'000, 1, 8, options, 32).sensitivity == elaphos::Sensitivity::diagonal);
+  CHECK(plan_for(10'000, 1, 8, options, 4).sensitivity == elaphos::Sensitivity::dense);
   const Plan without = plan_for(10'000, 1, 8, options, 4, false);
-  CHECK(without.sensitivity == Sensitivity::none);
+  CHECK(without.sensitivity == elaphos::Sensitivity::none);
   CHECK(without.merge == Merge::exact);
-  options.sensitivity = Sensitivity::diagonal;
+  options.method = Method::quasi_newton;
   CHECK_THROWS_AS(plan_for(10'000, 1, 8, options, 4, false), elaphos::InvalidArgument);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Promises about a solve as a whole: silence, memory, and bits that do not depend on how the work is divided.
 #include "support/layers.hpp"
+#include "support/methods.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +16,7 @@
 namespace {
 
 using elaphos::Merge;
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 using test::Exec;
 using test::Memory;
@@ -70,7 +71,7 @@ TEST_CASE("promises: a solve prints nothing") {
       SolveOptions options;
       options.segments = 30;
       options.merge = merge;
-      options.sensitivity = Sensitivity::dense;
+      options.method = Method::newton;
       options.max_iterations = limit;
       options.verify = options.measure_time = true;
       problem.solve(options);
@@ -132,8 +133,8 @@ TEST_CASE("promises: the same inputs and the same plan give the same bits, also 
   SolveOptions options;
   options.merge = Merge::tolerance;
   options.segments = 12;
-  for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense}) {
-    options.sensitivity = sensitivity;
+  for (const auto method : test::methods) {
+    options.method = method;
     problem.solve(options);
     const auto expected = test::to_host(problem.y);
     for (int repetition = 0; repetition < 5; ++repetition) {

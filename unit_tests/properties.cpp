@@ -12,7 +12,7 @@
 namespace {
 
 using elaphos::Merge;
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 using test::System;
 
@@ -59,8 +59,8 @@ System<Network<D>> draw_system(Draw& draw, std::int64_t T, std::int64_t B) {
 
 SolveOptions draw_options(Draw& draw, std::int64_t T) {
   SolveOptions options;
-  constexpr Sensitivity kinds[] = {Sensitivity::automatic, Sensitivity::none, Sensitivity::diagonal, Sensitivity::dense};
-  options.sensitivity = kinds[draw.integer(0, 3)];
+  constexpr Method kinds[] = {Method::automatic, Method::jacobi, Method::quasi_newton, Method::newton};
+  options.method = kinds[draw.integer(0, 3)];
   if (draw.integer(0, 3) > 0) options.segments = draw.integer(1, T);
   options.max_iterations = static_cast<int>(draw.integer(1, 40));
   options.stop_when_stalled = draw.integer(0, 1) == 1;
@@ -72,7 +72,7 @@ SolveOptions draw_options(Draw& draw, std::int64_t T) {
 template <class R>
 void capture_and_compare(System<R>& system, const SolveOptions& options, const std::vector<double>& expected) {
   const auto report = system.solve(options);
-  CAPTURE(R::state_size, system.T, system.B, options.segments, to_string(options.sensitivity), options.max_iterations,
+  CAPTURE(R::state_size, system.T, system.B, options.segments, to_string(options.method), options.max_iterations,
           options.stop_when_stalled, to_string(report.status), report.iterations());
   CHECK(report.converged());
   CHECK(report.max_residual == 0);
@@ -118,7 +118,7 @@ TEST_CASE("properties: tolerance mode is within tolerance where the system forge
     options.tolerance = elaphos::Tolerance{1e-8, 1e-8};
     options.verify = true;
     const auto report = system.solve(options);
-    CAPTURE(T, B, options.segments, to_string(options.sensitivity), to_string(report.status), report.iterations());
+    CAPTURE(T, B, options.segments, to_string(options.method), to_string(report.status), report.iterations());
     CHECK(report.converged());
     CHECK(*report.verified_residual <= 2e-8);
     CHECK(test::largest_difference(system.y, expected) <= 1e-7);  // rows of W sum to 1.5: errors may add up a little

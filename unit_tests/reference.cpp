@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Forward evaluation against PyTorch's layers, recorded in float64.
 #include "support/layers.hpp"
+#include "support/methods.hpp"
 #include "support/reference_case.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -67,12 +68,11 @@ void check_case(const Loaded& loaded) {
   CHECK(test::largest_difference(sequential, loaded.y) <= 1e-12);
 
   for (const std::int64_t segments : {std::int64_t(1), std::int64_t(2), std::int64_t(7), loaded.T}) {
-    for (const auto sensitivity :
-         {elaphos::Sensitivity::none, elaphos::Sensitivity::diagonal, elaphos::Sensitivity::dense}) {
-      CAPTURE(segments, to_string(sensitivity));
+    for (const auto method : test::methods) {
+      CAPTURE(segments, to_string(method));
       elaphos::SolveOptions options;
       options.segments = segments;
-      options.sensitivity = sensitivity;
+      options.method = method;
       const auto exact = in_double.solve(options);
       CHECK(exact.converged());
       CHECK(exact.max_residual == 0);

@@ -14,18 +14,18 @@
 
 namespace {
 
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 using elaphos::SolveReport;
 using test::Exec;
 
 template <class Scalar>
-void check_exact(test::LayerProblem<Scalar>& problem, std::int64_t segments, Sensitivity sensitivity) {
-  CAPTURE(problem.layer.D, problem.T, problem.B, segments, to_string(sensitivity));
+void check_exact(test::LayerProblem<Scalar>& problem, std::int64_t segments, Method method) {
+  CAPTURE(problem.layer.D, problem.T, problem.B, segments, to_string(method));
   const std::vector<Scalar> sequential = problem.sequential();
   SolveOptions options;
   options.segments = segments;
-  options.sensitivity = sensitivity;
+  options.method = method;
   const SolveReport report = problem.solve(options);
   CHECK(report.converged());
   CHECK(report.max_residual == 0);
@@ -44,8 +44,8 @@ TEMPLATE_TEST_CASE("solve: exact bits over shapes of a GRU", "", float, double) 
                                               static_cast<std::uint64_t>(D * 1000 + T));
       for (const std::int64_t segments : {std::int64_t(2), T}) {
         if (D > 33 && segments > 2) continue;
-        for (const auto sensitivity : {Sensitivity::none, Sensitivity::diagonal}) {
-          check_exact(problem, segments, sensitivity);
+        for (const auto method : {Method::jacobi, Method::quasi_newton}) {
+          check_exact(problem, segments, method);
         }
       }
     }
@@ -58,26 +58,26 @@ TEMPLATE_TEST_CASE("solve: exact bits with dense sensitivities", "", float, doub
     for (const std::int64_t segments : {2, 40, 131}) {
       auto problem =
           test::random_problem<TestType>(test::CellKind::gru, D, 2, 131, 2, static_cast<std::uint64_t>(D), 2.0);
-      check_exact(problem, segments, Sensitivity::dense);
+      check_exact(problem, segments, Method::newton);
     }
   }
 }
 
 TEMPLATE_TEST_CASE("solve: exact bits of an Elman cell, many sequences", "", float, double) {
   auto problem = test::random_problem<TestType>(test::CellKind::elman, 5, 3, 300, 1000, 7);
-  for (const std::int64_t segments : {2, 3, 10}) check_exact(problem, segments, Sensitivity::diagonal);
+  for (const std::int64_t segments : {2, 3, 10}) check_exact(problem, segments, Method::quasi_newton);
 }
 
 TEST_CASE("solve: exact bits of a million steps") {
   auto problem = test::random_problem<float>(test::CellKind::gru, 4, 1, 1'000'000, 1, 11);
-  check_exact(problem, 4096, Sensitivity::none);
-  check_exact(problem, 0, Sensitivity::automatic);
+  check_exact(problem, 4096, Method::jacobi);
+  check_exact(problem, 0, Method::automatic);
 }
 
 TEST_CASE("solve: the planner's own choice is exact at lengths around a power of two") {
   for (const std::int64_t T : {127, 128, 129, 511, 512, 513, 65'537}) {
     auto problem = test::random_problem<double>(test::CellKind::gru, 3, 2, T, 1, static_cast<std::uint64_t>(T));
-    check_exact(problem, 0, Sensitivity::automatic);
+    check_exact(problem, 0, Method::automatic);
   }
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("solve: a workspace that was used for something larger gives the same 
   elaphos::Workspace<Exec> workspace;
   SolveOptions options;
   options.segments = 9;
-  options.sensitivity = Sensitivity::dense;
+  options.method = Method::newton;
   for (auto* problem : {&large, &small}) {
     elaphos::solve(Exec(), elaphos::Gru(test::weights_on_device<double>(problem->layer)), problem->y0, problem->x,
                    problem->y, options, workspace);

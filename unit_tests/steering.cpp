@@ -15,7 +15,7 @@ namespace {
 
 using elaphos::InitialGuess;
 using elaphos::Merge;
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 using elaphos::SolveReport;
 using elaphos::SolveStatus;
@@ -93,7 +93,7 @@ TEMPLATE_TEST_CASE("steering: a warm start", "", float, double) {
   for (double& weight : moved.layer.w_hh) weight += 1e-7;
   SolveOptions tolerant = in_segments(8);
   tolerant.merge = Merge::tolerance;
-  tolerant.sensitivity = Sensitivity::dense;
+  tolerant.method = Method::newton;
   const SolveReport from_cold = solve_from_there(moved, tolerant);
   const SolveReport from_warm = solve_from_there(moved, tolerant, workspace, nodes);
   CHECK(from_warm.converged());
@@ -114,7 +114,7 @@ TEST_CASE("steering: iterates go on from where they were left") {
   auto problem = test::random_problem<double>(test::CellKind::gru, 4, 2, 2000, 2, 67, 2.0);
   SolveOptions options = in_segments(40);
   options.merge = Merge::tolerance;
-  options.sensitivity = Sensitivity::dense;
+  options.method = Method::newton;
   options.at_limit = elaphos::AtLimit::return_iterate;
   const SolveReport at_once = solve_from_there(problem, options);
   REQUIRE(at_once.converged());
@@ -214,7 +214,7 @@ TEST_CASE("steering: DEER as published") {
   CHECK(deer.tolerance->absolute == 1e-5);
   CHECK(deer.tolerance->relative == 0);
   CHECK(deer.merge == Merge::tolerance);
-  CHECK(deer.sensitivity == Sensitivity::dense);
+  CHECK(deer.method == Method::newton);
   CHECK(deer.steps_per_segment == 1);
   CHECK(deer.max_iterations == 5);
   CHECK(deer.at_limit == elaphos::AtLimit::return_iterate);
@@ -241,8 +241,8 @@ TEST_CASE("steering: sensitivities are cut to a limit, counted, and the answer s
   test::System<test::Doubling<double>> system{{}, 80, 3, {1, 1, 1}, {}, {}};
   const std::vector<double> expected = system.sequential();
   SolveOptions options = in_segments(10);
-  for (const auto sensitivity : {Sensitivity::diagonal, Sensitivity::dense}) {
-    options.sensitivity = sensitivity;
+  for (const auto method : {Method::quasi_newton, Method::newton}) {
+    options.method = method;
     options.sensitivity_limit = 256;
     SolveReport report = system.solve(options);
     CHECK(report.clamped == 0);
@@ -261,7 +261,7 @@ TEST_CASE("steering: sensitivities are cut to a limit, counted, and the answer s
   auto problem = test::random_problem<double>(test::CellKind::gru, 3, 2, 500, 2, 61, 4.0);
   const std::vector<double> truth = problem.sequential();
   options = in_segments(50);
-  options.sensitivity = Sensitivity::dense;
+  options.method = Method::newton;
   options.sensitivity_limit = 1e-3;
   const SolveReport report = problem.solve(options);
   CHECK(report.clamped > 0);
@@ -273,7 +273,7 @@ TEST_CASE("steering: a report as JSON") {
   SolveReport report;
   report.status = SolveStatus::completed_sequentially;
   report.stalled = true;
-  report.plan = {4, 25, Sensitivity::diagonal, Merge::tolerance};
+  report.plan = {4, 25, elaphos::Sensitivity::diagonal, false, Merge::tolerance};
   report.steps = 100;
   report.total_steps = 200;
   report.passes = {{8, 150, 25, 0.5}, {3, 50, 20, std::numeric_limits<double>::infinity()}};
@@ -283,7 +283,7 @@ TEST_CASE("steering: a report as JSON") {
   report.max_residual = 1e-7;
   CHECK(to_json(report) ==
         R"({"status":"completed sequentially","stalled":true,"plan":{"segments":4,"steps_per_segment":25,)"
-        R"("sensitivity":"diagonal","merge":"tolerance"},"iterations":2,"work_factor":1.5,"critical_path":95,)"
+        R"("sensitivity":"diagonal","damped":false,"merge":"tolerance"},"iterations":2,"work_factor":1.5,"critical_path":95,)"
         R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"clamped":6,"max_residual":1e-07,)"
         R"("error_estimate":0,"verified_residual":null,"first_non_finite":null,"seconds":null,)"
         R"("passes":[{"active_segments":8,"steps":150,"longest_run":25,"max_correction":0.5},)"

@@ -2,6 +2,7 @@
 // What a profiler sees of a solve: labels with our prefix, kernels on the caller's instance alone, no fence but on it,
 // and no allocation once a workspace is large enough. Watched through Kokkos Tools callbacks.
 #include "support/layers.hpp"
+#include "support/methods.hpp"
 #include "support/systems.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -89,11 +90,10 @@ struct Everything {
     options.segments = 100;
     options.verify = true;
     for (const auto merge : {elaphos::Merge::exact, elaphos::Merge::tolerance}) {
-      for (const auto sensitivity :
-           {elaphos::Sensitivity::none, elaphos::Sensitivity::diagonal, elaphos::Sensitivity::dense}) {
+      for (const auto method : test::methods) {
         for (const int limit : {1, 100}) {
           options.merge = merge;
-          options.sensitivity = sensitivity;
+          options.method = method;
           options.max_iterations = limit;
           elaphos::solve(exec, gru, layer.y0, layer.x, layer.y, options, workspace);
           elaphos::solve(exec, elaphos::bind_parameters(test::LogisticMap{}, parameter), y0, nothing, y, options,

@@ -2,6 +2,8 @@
 #ifndef ELAPHOS_OPTIONS_HPP
 #define ELAPHOS_OPTIONS_HPP
 
+#include <elaphos/method.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -22,14 +24,6 @@ struct Tolerance {
   static constexpr Tolerance default_for() {
     return sizeof(Scalar) >= sizeof(double) ? Tolerance{1e-6, 1e-6} : Tolerance{1e-5, 1e-5};
   }
-};
-
-/// \brief What each segment carries as the derivative of its end with respect to its start.
-enum class Sensitivity {
-  automatic,  ///< the planner chooses
-  none,       ///< 0: block Jacobi, right where the recurrence forgets within a segment
-  diagonal,   ///< product of the Jacobians' diagonals; with one step per segment: quasi-DEER
-  dense       ///< product of the Jacobians; with one step per segment: DEER
 };
 
 /// \brief When a re-propagated segment may stop early, because its trajectory has met the stored one.
@@ -55,7 +49,7 @@ enum class InitialGuess {
 struct SolveOptions {
   std::optional<Tolerance> tolerance{};  ///< absent: `Tolerance::default_for` the scalar
   Merge merge = Merge::exact;
-  Sensitivity sensitivity = Sensitivity::automatic;
+  Method method = Method::automatic;
   std::int64_t segments = 0;           ///< N, clamped to the number of steps; 0: the planner chooses
   std::int64_t steps_per_segment = 0;  ///< S; 0: from N; give one of the two at most
   int max_iterations = 32;             ///< propagate passes before `at_limit` applies; >= 1
@@ -78,7 +72,6 @@ struct SolveOptions {
 /// To compare with. Its T D^2 numbers are held at once; `SolveOptions{}` needs less memory and fewer passes.
 SolveOptions deer_defaults();
 
-std::string to_string(Sensitivity sensitivity);
 std::string to_string(Merge merge);
 std::string to_string(InitialGuess guess);
 

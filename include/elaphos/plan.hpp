@@ -5,14 +5,24 @@
 #include <elaphos/options.hpp>
 
 #include <cstdint>
+#include <string>
 
 namespace elaphos {
+
+/// \brief What each segment carries as the derivative of its end with respect to its start.
+enum class Sensitivity {
+  none,      ///< 0: right where the recurrence forgets within a segment
+  diagonal,  ///< product of the Jacobians' diagonals
+  block,     ///< product of the Jacobians' diagonal blocks
+  dense      ///< product of the Jacobians
+};
 
 /// \brief How a solve cuts time: `segments` (N) per sequence of `steps_per_segment` (S) steps, the last may be shorter.
 struct Plan {
   std::int64_t segments = 0;
   std::int64_t steps_per_segment = 0;
   Sensitivity sensitivity = Sensitivity::none;
+  bool damped = false;  ///< nodes move by damped corrections (Levenberg-Marquardt)
   Merge merge = Merge::exact;
 };
 
@@ -23,13 +33,16 @@ struct PlanRequest {
   int state_size;                 ///< D
   std::int64_t parallel_workers;  ///< segments that the execution space advances at the same time
   bool has_jacobian;              ///< sensitivities other than `none` are possible
+  bool has_jacobian_blocks = false;  ///< `Method::block_quasi_newton` is possible
 };
 
-/// \brief Chooses N, S and the sensitivity; what `options` fixes is kept.
+/// \brief Chooses N, S and the method; what `options` fixes is kept.
 ///
 /// The same request and options give the same plan. Below 128 steps, or with a single worker, one segment (the
 /// sequential loop) is chosen. Throws `InvalidArgument` for options that contradict each other or the problem.
 Plan make_plan(const PlanRequest& request, const SolveOptions& options);
+
+std::string to_string(Sensitivity sensitivity);
 
 }  // namespace elaphos
 

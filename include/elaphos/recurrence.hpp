@@ -30,14 +30,29 @@ class JacobianRef {
   int m_size;
 };
 
+/// \brief Which states depend on one another strongly: blocks of `size` states that lie `stride` apart.
+///
+/// {2, 1} pairs states 0 and 1, 2 and 3, ...; {2, D/2} pairs 0 and D/2, 1 and D/2 + 1, ..., as in (position, velocity).
+struct JacobianBlocks {
+  int size = 0;  ///< 0: none
+  int stride = 1;
+
+  /// \brief Member k of a block.
+  KOKKOS_INLINE_FUNCTION constexpr int state(int block, int k) const {
+    return block / stride * size * stride + block % stride + k * stride;
+  }
+};
+
 /// \brief What a user's recurrence must offer: y_t = f(y_{t-1}, x_t; p), with sizes known at compile time.
 ///
 /// - `scalar_type`: float or double; `state_size` (D >= 1) and `input_size` (I >= 0): `static constexpr int`;
 /// - optional `parameter_size` (P >= 0): numbers that `bind_parameters` hands to every step as `p`;
 /// - `step(at, y, x, p, next)`, callable on the device and const: reads y[0..D), x[0..I), p[0..P), writes next[0..D).
 ///   It has no side effects and depends on nothing but its arguments, so that a step gives the same bits whoever runs it;
-/// - optional `jacobian(at, y, x, p, J)`: writes every J(i, j) = d next[i] / d y[j]. Without it only the sensitivity
-///   `none` can be used.
+/// - optional `jacobian(at, y, x, p, J)`: writes every J(i, j) = d next[i] / d y[j]. Without it only `Method::jacobi` can be
+///   used;
+/// - optional `jacobian_blocks`, a `static constexpr JacobianBlocks` with a size of 2, 3 or 4, for
+///   `Method::block_quasi_newton`; size * stride divides D.
 ///
 /// Declare the array arguments `auto`: their type is the library's choice.
 template <class R>
@@ -81,6 +96,20 @@ constexpr int parameter_size_of() {
     return R::parameter_size;
   } else {
     return 0;
+  }
+}
+
+/// \brief Blocks that a recurrence's Jacobian falls into; none where it names none.
+template <class R>
+constexpr JacobianBlocks jacobian_blocks_of() {
+  if constexpr (requires { R::jacobian_blocks; }) {
+    constexpr JacobianBlocks blocks = R::jacobian_blocks;
+    static_assert(blocks.size >= 2 && blocks.size <= 4, "Elaphos: jacobian_blocks.size is 2, 3 or 4");
+    static_assert(blocks.stride >= 1 && R::state_size % (blocks.size * blocks.stride) == 0,
+                  "Elaphos: size * stride of jacobian_blocks must divide state_size");
+    return blocks;
+  } else {
+    return {};
   }
 }
 

@@ -18,6 +18,7 @@ enum class Buffer : std::size_t {
   sensitivities,
   corrections,
   scan_totals,
+  damping,
   active,
   active_flags,
   frontier,

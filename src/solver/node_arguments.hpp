@@ -3,6 +3,7 @@
 #define ELAPHOS_SRC_SOLVER_NODE_ARGUMENTS_HPP
 
 #include <elaphos/impl/segment_arguments.hpp>
+#include <elaphos/recurrence.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -21,6 +22,7 @@ enum Activity : std::int32_t {
 template <class Scalar>
 struct NodeArguments {
   SegmentArguments<Scalar> segments;
+  JacobianBlocks blocks;           ///< of diagonal (size 1) and block sensitivities
   Scalar* nodes;                   ///< (N, B, D), those that the last pass started from
   std::int64_t* frontier;          ///< (B): nodes 0..frontier are exact
   Scalar* corrections;             ///< (N, B, D): M_{n-1} delta_{n-1}, what a node gets on top of its predecessor's end

@@ -37,10 +37,12 @@ KOKKOS_INLINE_FUNCTION std::int64_t end_of_tile(const NodeArguments<Scalar>& nod
   return end < maps ? end : maps;
 }
 
-/// Diagonal sensitivities: every (b, i) is a scalar recurrence of its own; neighbouring lanes take neighbouring i.
-/// Per node and channel 3 words in, 1 out, 1 multiply-add, twice.
-template <class Scalar>
-struct DiagonalNodeScan {
+/// Diagonal sensitivities (K = 1) and those in blocks of K: every block of a sequence is a recurrence of its own, and a
+/// lane's; neighbouring lanes take neighbouring blocks. Per node and block K^2 + 2 K words in, K out; K^3 multiply-adds
+/// for the totals, K^2 to apply.
+template <class Scalar, int K>
+struct BlockNodeScan {
+  static constexpr int columns = K + 1;
   NodeArguments<Scalar> nodes;
   std::int64_t tile;
   std::int64_t tiles;
@@ -49,51 +51,73 @@ struct DiagonalNodeScan {
   struct ScanTotals {};
   struct Apply {};
 
-  KOKKOS_FUNCTION std::int64_t channels() const { return nodes.batch() * nodes.state_size(); }
-  // The map of a tile, (product, offset), then its entry delta in place of the offset.
-  KOKKOS_FUNCTION Scalar* product(std::int64_t k, std::int64_t c) const {
-    return nodes.scan_totals + (2 * k * channels() + c);
-  }
-  KOKKOS_FUNCTION Scalar* offset(std::int64_t k, std::int64_t c) const {
-    return nodes.scan_totals + ((2 * k + 1) * channels() + c);
+  KOKKOS_FUNCTION std::int64_t lanes() const { return nodes.batch() * nodes.state_size() / K; }
+  // The map of a tile, (product, offset), row by row; then its entry delta in place of the offset.
+  KOKKOS_FUNCTION Scalar& total(std::int64_t k, int i, int j, std::int64_t lane) const {
+    return nodes.scan_totals[((k * K + i) * columns + j) * lanes() + lane];
   }
 
-  KOKKOS_FUNCTION Scalar sensitivity(std::int64_t n, std::int64_t c) const {
-    const std::int64_t b = c / nodes.state_size();
-    return n <= nodes.frontier[b] ? Scalar(0) : nodes.segments.sensitivities[n * channels() + c];
+  KOKKOS_FUNCTION std::int64_t sequence(std::int64_t lane) const { return lane / (nodes.state_size() / K); }
+  KOKKOS_FUNCTION int state(std::int64_t lane, int k) const {
+    return nodes.blocks.state(static_cast<int>(lane % (nodes.state_size() / K)), k);
   }
-  KOKKOS_FUNCTION Scalar mismatch(std::int64_t n, std::int64_t c) const {
-    return nodes.mismatch(n, c / nodes.state_size(), static_cast<int>(c % nodes.state_size()));
+  KOKKOS_FUNCTION Scalar sensitivity(std::int64_t n, std::int64_t lane, int i, int j) const {
+    if (n <= nodes.frontier[sequence(lane)]) return Scalar(0);
+    return nodes.segments.sensitivities[((n * lanes() + lane) * K + i) * K + j];
   }
 
   KOKKOS_FUNCTION void operator()(TileTotals, std::int64_t index) const {
-    const std::int64_t k = index / channels(), c = index % channels();
-    Scalar a = 1, b = 0;
-    for (std::int64_t n = k * tile; n < end_of_tile(nodes, tile, k); ++n) {
-      const Scalar m = sensitivity(n, c);
-      a = zero_safe_product(m, a);
-      b = zero_safe_product(m, b) + mismatch(n, c);
+    const std::int64_t k = index / lanes(), lane = index % lanes();
+    Scalar map[K][columns], before[K][columns];
+    for (int i = 0; i < K; ++i) {
+      for (int j = 0; j < columns; ++j) map[i][j] = i == j ? Scalar(1) : Scalar(0);
     }
-    *product(k, c) = a;
-    *offset(k, c) = b;
+    for (std::int64_t n = k * tile; n < end_of_tile(nodes, tile, k); ++n) {
+      for (int i = 0; i < K; ++i) {
+        for (int j = 0; j < columns; ++j) before[i][j] = map[i][j];
+      }
+      for (int i = 0; i < K; ++i) {
+        for (int j = 0; j < columns; ++j) map[i][j] = Scalar(0);
+        for (int e = 0; e < K; ++e) {
+          const Scalar factor = sensitivity(n, lane, i, e);
+          for (int j = 0; j < columns; ++j) map[i][j] += zero_safe_product(factor, before[e][j]);
+        }
+        map[i][K] += nodes.mismatch(n, sequence(lane), state(lane, i));
+      }
+    }
+    for (int i = 0; i < K; ++i) {
+      for (int j = 0; j < columns; ++j) total(k, i, j, lane) = map[i][j];
+    }
   }
 
-  KOKKOS_FUNCTION void operator()(ScanTotals, std::int64_t c) const {
-    Scalar delta = 0;
+  KOKKOS_FUNCTION void operator()(ScanTotals, std::int64_t lane) const {
+    Scalar delta[K] = {};
     for (std::int64_t k = 0; k < tiles; ++k) {
-      const Scalar entry = delta;
-      delta = zero_safe_product(*product(k, c), delta) + *offset(k, c);
-      *offset(k, c) = entry;
+      Scalar entry[K];
+      for (int i = 0; i < K; ++i) entry[i] = delta[i];
+      for (int i = 0; i < K; ++i) {
+        Scalar sum = 0;
+        for (int j = 0; j < K; ++j) sum += zero_safe_product(total(k, i, j, lane), entry[j]);
+        delta[i] = sum + total(k, i, K, lane);
+      }
+      for (int i = 0; i < K; ++i) total(k, i, K, lane) = entry[i];
     }
   }
 
   KOKKOS_FUNCTION void operator()(Apply, std::int64_t index) const {
-    const std::int64_t k = index / channels(), c = index % channels();
-    Scalar delta = tiles == 1 ? Scalar(0) : *offset(k, c);
+    const std::int64_t k = index / lanes(), lane = index % lanes(), b = sequence(lane);
+    Scalar delta[K], carried[K];
+    for (int i = 0; i < K; ++i) delta[i] = tiles == 1 ? Scalar(0) : total(k, i, K, lane);
     for (std::int64_t n = k * tile; n < end_of_tile(nodes, tile, k); ++n) {
-      const Scalar carried = zero_safe_product(sensitivity(n, c), delta);
-      nodes.corrections[(n + 1) * channels() + c] = carried;
-      delta = carried + mismatch(n, c);
+      for (int i = 0; i < K; ++i) {
+        carried[i] = Scalar(0);
+        for (int j = 0; j < K; ++j) carried[i] += zero_safe_product(sensitivity(n, lane, i, j), delta[j]);
+      }
+      for (int i = 0; i < K; ++i) {
+        const int d = state(lane, i);
+        nodes.corrections[((n + 1) * nodes.batch() + b) * nodes.state_size() + d] = carried[i];
+        delta[i] = carried[i] + nodes.mismatch(n, b, d);
+      }
     }
   }
 };
@@ -209,44 +233,53 @@ struct DenseNodeScan {
 
 /// Numbers that the scan keeps for its tiles.
 template <class Scalar>
-std::size_t node_scan_entries(Sensitivity sensitivity, std::int64_t segments, std::int64_t batch, int state_size) {
+std::size_t node_scan_entries(Sensitivity sensitivity, JacobianBlocks blocks, std::int64_t segments, std::int64_t batch,
+                              int state_size) {
   const std::int64_t states = node_tiles(segments) * batch * state_size;
   // A dense map never has fewer numbers than the two states that Apply alternates between.
-  return static_cast<std::size_t>(2 * states * (sensitivity == Sensitivity::dense ? state_size + 1 : 1));
+  return static_cast<std::size_t>(states * (sensitivity == Sensitivity::dense ? 2 * (state_size + 1) : blocks.size + 1));
+}
+
+/// One that walks tiles of nodes: by totals first where there is more than one.
+template <class Scan, class Launch>
+void launch_node_scan(std::int64_t tiles, std::int64_t lanes, const Launch& launch) {
+  if (tiles > 1) {
+    launch("Elaphos::node_scan_tile_totals", typename Scan::TileTotals{}, tiles * lanes);
+    launch("Elaphos::node_scan_totals", typename Scan::ScanTotals{}, lanes);
+  }
+  launch("Elaphos::node_scan_apply", typename Scan::Apply{}, tiles * lanes);
+}
+
+template <int K, class ExecutionSpace, class Scalar>
+void scan_node_blocks(const ExecutionSpace& exec, const NodeArguments<Scalar>& nodes) {
+  const std::int64_t tile = node_tile(nodes.segments.segments), tiles = node_tiles(nodes.segments.segments);
+  const BlockNodeScan<Scalar, K> scan{nodes, tile, tiles};
+  launch_node_scan<BlockNodeScan<Scalar, K>>(
+      tiles, scan.lanes(), [&]<class Tag>(const char* label, Tag, std::int64_t count) {
+        using Policy = Kokkos::RangePolicy<ExecutionSpace, Tag, Kokkos::IndexType<std::int64_t>>;
+        Kokkos::parallel_for(label, Policy(exec, 0, count), scan);
+      });
 }
 
 /// Enqueues the kernels that fill `nodes.corrections` for nodes 1..N-1.
 template <class ExecutionSpace, class Scalar>
 void scan_nodes(const ExecutionSpace& exec, const NodeArguments<Scalar>& nodes) {
-  const std::int64_t tile = node_tile(nodes.segments.segments), tiles = node_tiles(nodes.segments.segments);
-  const std::int64_t batch = nodes.segments.problem.batch;
-  if (nodes.segments.sensitivity == Sensitivity::diagonal) {
-    using Scan = DiagonalNodeScan<Scalar>;
-    const Scan scan{nodes, tile, tiles};
-    const std::int64_t channels = batch * nodes.segments.problem.state_size;
-    const auto launch = [&]<class Tag>(const char* label, Tag, std::int64_t count) {
-      using Policy = Kokkos::RangePolicy<ExecutionSpace, Tag, Kokkos::IndexType<std::int64_t>>;
-      Kokkos::parallel_for(label, Policy(exec, 0, count), scan);
-    };
-    if (tiles > 1) {
-      launch("Elaphos::node_scan_tile_totals", typename Scan::TileTotals{}, tiles * channels);
-      launch("Elaphos::node_scan_totals", typename Scan::ScanTotals{}, channels);
+  if (nodes.segments.sensitivity != Sensitivity::dense) {
+    switch (nodes.blocks.size) {
+      case 1: return scan_node_blocks<1>(exec, nodes);
+      case 2: return scan_node_blocks<2>(exec, nodes);
+      case 3: return scan_node_blocks<3>(exec, nodes);
+      default: return scan_node_blocks<4>(exec, nodes);
     }
-    launch("Elaphos::node_scan_apply", typename Scan::Apply{}, tiles * channels);
-  } else {
-    using Scan = DenseNodeScan<ExecutionSpace, Scalar>;
-    const Scan scan{nodes, tile, tiles};
-    constexpr int vector_length = runs_on_host<ExecutionSpace> ? 1 : 8;
-    const auto launch = [&]<class Tag>(const char* label, Tag, std::int64_t teams) {
-      using Policy = Kokkos::TeamPolicy<ExecutionSpace, Tag>;
-      Kokkos::parallel_for(label, Policy(exec, static_cast<int>(teams), Kokkos::AUTO, vector_length), scan);
-    };
-    if (tiles > 1) {
-      launch("Elaphos::node_scan_tile_totals", typename Scan::TileTotals{}, tiles * batch);
-      launch("Elaphos::node_scan_totals", typename Scan::ScanTotals{}, batch);
-    }
-    launch("Elaphos::node_scan_apply", typename Scan::Apply{}, tiles * batch);
   }
+  using Scan = DenseNodeScan<ExecutionSpace, Scalar>;
+  const std::int64_t tile = node_tile(nodes.segments.segments), tiles = node_tiles(nodes.segments.segments);
+  const Scan scan{nodes, tile, tiles};
+  constexpr int vector_length = runs_on_host<ExecutionSpace> ? 1 : 8;
+  launch_node_scan<Scan>(tiles, nodes.batch(), [&]<class Tag>(const char* label, Tag, std::int64_t teams) {
+    using Policy = Kokkos::TeamPolicy<ExecutionSpace, Tag>;
+    Kokkos::parallel_for(label, Policy(exec, static_cast<int>(teams), Kokkos::AUTO, vector_length), scan);
+  });
 }
 
 }  // namespace elaphos::impl

@@ -3,6 +3,7 @@
 #define ELAPHOS_SRC_SOLVER_SEGMENT_SOLVER_HPP
 
 #include "../execution_spaces.hpp"
+#include "damped_scan.hpp"
 #include "node_kernels.hpp"
 #include "node_scan.hpp"
 #include "phase_clock.hpp"
@@ -83,6 +84,7 @@ class SegmentSolver {
  private:
   // More would let a pass cost little of the loop, and may need a few to see what long memories do.
   static constexpr std::int64_t most_probing_workers = 8;
+  static constexpr int damped_passes_a_doubling = 16;
   using Segments = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
   template <class Kernel>
@@ -96,13 +98,39 @@ class SegmentSolver {
     m_nodes.segments.sensitivity = sensitivity;
     if (sensitivity == Sensitivity::none || m_report.plan.segments == 1) return;
     const std::size_t states = static_cast<std::size_t>(m_count) * static_cast<std::size_t>(problem.state_size);
-    const std::size_t columns = sensitivity == Sensitivity::dense ? static_cast<std::size_t>(problem.state_size) : 1;
+    m_nodes.blocks = sensitivity == Sensitivity::block ? m_propagator.jacobian_blocks() : JacobianBlocks{1, 1};
+    const int columns = sensitivity == Sensitivity::dense ? problem.state_size : m_nodes.blocks.size;
     m_nodes.segments.sensitivities =
-        m_workspace->template reserve<Scalar>(m_exec, Buffer::sensitivities, states * columns);
+        m_workspace->template reserve<Scalar>(m_exec, Buffer::sensitivities, states * std::size_t(columns));
     m_nodes.corrections = m_workspace->template reserve<Scalar>(m_exec, Buffer::corrections, states);
     m_nodes.scan_totals = m_workspace->template reserve<Scalar>(
         m_exec, Buffer::scan_totals,
-        node_scan_entries<Scalar>(sensitivity, m_report.plan.segments, problem.batch, problem.state_size));
+        node_scan_entries<Scalar>(sensitivity, m_nodes.blocks, m_report.plan.segments, problem.batch,
+                                  problem.state_size));
+    if (m_report.plan.damped) keep_damping(states);
+  }
+
+  void keep_damping(std::size_t states) {
+    const Problem<Scalar>& problem = m_nodes.segments.problem;
+    const std::size_t scratch = static_cast<std::size_t>(problem.batch) *
+                                damped_scratch_entries(m_nodes.segments.sensitivity, problem.state_size);
+    const std::size_t segments = static_cast<std::size_t>(m_count);
+    m_damping.strength = m_workspace->template reserve<Scalar>(m_exec, Buffer::damping, segments + 2 * states + scratch);
+    m_damping.predicted = m_damping.strength + segments;
+    m_damping.moved = m_damping.predicted + states;
+    m_damping.scratch = m_damping.moved + states;
+    m_damping.reach = 1;
+  }
+
+  void scan() {
+    if (!m_report.plan.damped || m_near) {
+      scan_nodes<ExecutionSpace>(m_exec, m_nodes);
+      m_damping.adapt = false;
+      return;
+    }
+    scan_nodes_damped<ExecutionSpace>(m_exec, m_nodes, m_damping);
+    m_damping.adapt = true;
+    if (m_report.iterations() % damped_passes_a_doubling == damped_passes_a_doubling - 1) m_damping.reach *= 2;
   }
 
   void propagate_and_correct() {
@@ -117,7 +145,7 @@ class SegmentSolver {
     Kokkos::parallel_for("Elaphos::reset_frontier", Segments(m_exec, 0, batch), ResetFrontier<Scalar>{m_nodes});
     if (m_report.plan.segments > 1) {
       for_each_segment("Elaphos::find_frontier", FindFrontier<Scalar>{m_nodes});
-      if (m_nodes.segments.sensitivity != Sensitivity::none) scan_nodes<ExecutionSpace>(m_exec, m_nodes);
+      if (m_nodes.segments.sensitivity != Sensitivity::none) scan();
     }
     const Tally tally = reduce("Elaphos::correct_nodes", CorrectNodes<Scalar>{m_nodes});
     Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
@@ -136,7 +164,7 @@ class SegmentSolver {
     if (std::isinf(m_options.sensitivity_limit) || sensitivity == Sensitivity::none || m_report.plan.segments == 1)
       return;
     const int D = m_nodes.segments.problem.state_size;
-    const int entries = sensitivity == Sensitivity::dense ? D * D : D;
+    const int entries = D * (sensitivity == Sensitivity::dense ? D : m_nodes.blocks.size);
     m_report.clamped +=
         count("Elaphos::clamp_sensitivities", m_nodes.segments.active_count * entries,
               ClampSensitivities<Scalar>{m_nodes, entries, static_cast<Scalar>(m_options.sensitivity_limit)});
@@ -146,8 +174,10 @@ class SegmentSolver {
   void judge(const Tally& tally) {
     m_report.max_residual = tally.residual;
     m_report.error_estimate = tally.correction;
-    const bool within_tolerance = m_report.plan.merge == Merge::tolerance && tally.scaled <= 1 &&
-                                  m_nodes.segments.sensitivity != Sensitivity::none;
+    // A damped correction is small whatever the error. So near the solution none is damped, and the last one counts.
+    const bool judged = m_nodes.segments.sensitivity != Sensitivity::none && (!m_report.plan.damped || m_near);
+    const bool within_tolerance = m_report.plan.merge == Merge::tolerance && tally.scaled <= 1 && judged;
+    m_near = tally.scaled <= 1;
     if (tally.active == 0 || within_tolerance) {
       m_finished = true;
       m_report.status = SolveStatus::converged;
@@ -289,6 +319,8 @@ class SegmentSolver {
   PhaseClock<ExecutionSpace> m_clock;
   Workspace<ExecutionSpace>* m_workspace = nullptr;
   NodeArguments<Scalar> m_nodes{};
+  DampingState<Scalar> m_damping{};
+  bool m_near = false;  // the last correction was within tolerance
   Tally* m_tally = nullptr;
   std::int64_t m_count = 0;
   std::int64_t m_workers = 1;
@@ -304,7 +336,8 @@ SolveReport solve_segments(const ExecutionSpace& exec, const Propagator<Executio
                            Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start) {
   Kokkos::Profiling::ScopedRegion region("Elaphos::solve");
   const Plan plan = make_plan(
-      {problem.steps, problem.batch, problem.state_size, propagator.parallel_workers(exec), propagator.has_jacobian()},
+      {problem.steps, problem.batch, problem.state_size, propagator.parallel_workers(exec), propagator.has_jacobian(),
+       propagator.jacobian_blocks().size > 0},
       options);
   propagator.check_sensitivity(plan.sensitivity);
   if (problem.steps == 0 || problem.batch == 0) {

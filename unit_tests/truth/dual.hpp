@@ -49,14 +49,12 @@ struct Dual {
     const double f = Kokkos::exp(a.value);
     return a.chained(f, f);
   }
-  KOKKOS_FUNCTION friend Dual log(const Dual& a) { return a.chained(Kokkos::log(a.value), 1 / a.value); }
   KOKKOS_FUNCTION friend Dual sin(const Dual& a) { return a.chained(Kokkos::sin(a.value), Kokkos::cos(a.value)); }
   KOKKOS_FUNCTION friend Dual cos(const Dual& a) { return a.chained(Kokkos::cos(a.value), -Kokkos::sin(a.value)); }
 };
 
 using Kokkos::cos;
 using Kokkos::exp;
-using Kokkos::log;
 using Kokkos::sin;
 using Kokkos::tanh;
 
@@ -64,6 +62,15 @@ using Kokkos::tanh;
 template <class Number>
 KOKKOS_FUNCTION Number sigmoid(const Number& a) {
   return 0.5 + 0.5 * tanh(0.5 * a);
+}
+
+/// log(1 + exp(a)); an iterate may be far out, where exp overflows.
+KOKKOS_FUNCTION inline double softplus(double a) {
+  return (a > 0 ? a : 0.0) + Kokkos::log1p(Kokkos::exp(a > 0 ? -a : a));
+}
+template <int width>
+KOKKOS_FUNCTION Dual<width> softplus(const Dual<width>& a) {
+  return a.chained(softplus(a.value), sigmoid(a.value));
 }
 
 /// A system with the Jacobian of its step.

@@ -217,7 +217,7 @@ struct AutoregressiveGru {
       mean = mean + out[i] * shown;
       spread = spread + out[3 + i] * shown;
     }
-    next[0] = mean + log(1.0 + exp(spread)) * x[0];
+    next[0] = mean + softplus(spread) * x[0];
   }
 };
 

@@ -49,7 +49,7 @@ std::vector<Row> measure(const Case& system,
   }
   std::vector<Row> rows;
   for (const auto& [name, wanted] : methods) {
-    if (!system.has_jacobian && wanted.sensitivity != elaphos::Sensitivity::automatic) continue;
+    if (!system.has_jacobian && wanted.method != elaphos::Method::automatic) continue;
     elaphos::SolveOptions options = wanted;
     options.verify = options.measure_time = true;
     const elaphos::SolveReport report = system.solve(options);

@@ -10,7 +10,7 @@
 namespace {
 
 using elaphos::Merge;
-using elaphos::Sensitivity;
+using elaphos::Method;
 using elaphos::SolveOptions;
 
 std::vector<std::pair<std::string, SolveOptions>> methods() {
@@ -21,13 +21,18 @@ std::vector<std::pair<std::string, SolveOptions>> methods() {
   out.emplace_back("automatic, tolerance", tolerance);
   out.emplace_back("DEER", elaphos::deer_defaults());
   SolveOptions newton = tolerance;
-  newton.sensitivity = Sensitivity::dense;
+  newton.method = Method::newton;
   newton.steps_per_segment = 32;
   out.emplace_back("newton, 32 steps", newton);
   SolveOptions quasi = newton;
-  quasi.sensitivity = Sensitivity::diagonal;
+  quasi.method = Method::quasi_newton;
   quasi.steps_per_segment = 1;
   out.emplace_back("quasi-newton, 1 step", quasi);
+  SolveOptions damped = newton;
+  damped.method = Method::levenberg_marquardt;
+  damped.steps_per_segment = 1;
+  damped.max_iterations = 216;
+  out.emplace_back("levenberg-marquardt, 1 step", damped);
   return out;
 }
 

@@ -16,7 +16,7 @@ namespace elaphos::impl {
 /// Advances one segment a lane: for recurrences whose whole state fits in a thread's registers.
 ///
 /// Per step it moves I + D numbers (x in, y out), D more when there is a trajectory to merge with, and evaluates f once;
-/// `diagonal` and `dense` also evaluate the Jacobian, and dense costs D^3 multiply-adds for the product.
+/// with sensitivities the Jacobian is evaluated too, and products cost D^3 (dense) or D K^2 (blocks of K) multiply-adds.
 template <Recurrence R, Sensitivity Carried>
 struct LaneKernel {
   using Scalar = typename R::scalar_type;
@@ -95,14 +95,19 @@ struct LaneKernel {
 
   // The derivative of the current state with respect to the segment's node, and how fast it has grown.
   struct Tangent {
-    static constexpr int entries = Carried == Sensitivity::dense ? D * D : (Carried == Sensitivity::diagonal ? D : 1);
-    static constexpr int stretches = Carried == Sensitivity::diagonal ? D : 1;
+    // The derivative falls into blocks: one of D x D, D of 1 x 1, or those that the recurrence names.
+    static constexpr JacobianBlocks blocks = Carried == Sensitivity::block   ? jacobian_blocks_of<R>()
+                                             : Carried == Sensitivity::dense ? JacobianBlocks{D, 1}
+                                                                             : JacobianBlocks{1, 1};
+    static constexpr int K = blocks.size, stride = blocks.stride;
+    static constexpr int stretches = Carried == Sensitivity::none ? 1 : D / K;
+    static constexpr int entries = stretches * K * K;
     Scalar value[entries];
     WorstStretch<Scalar> stretch[stretches];
 
     KOKKOS_FUNCTION Tangent() {
       for (int i = 0; i < entries; ++i) {
-        value[i] = (Carried != Sensitivity::dense || i % (D + 1) == 0) ? Scalar(1) : Scalar(0);
+        value[i] = i % (K * K) % (K + 1) == 0 ? Scalar(1) : Scalar(0);
       }
     }
 
@@ -110,37 +115,38 @@ struct LaneKernel {
       if constexpr (Carried != Sensitivity::none) {
         Scalar jacobian[D * D];
         kernel.recurrence.jacobian(at, state, x, kernel.parameters, JacobianRef<Scalar>(jacobian, D));
-        if constexpr (Carried == Sensitivity::diagonal) {
-          for (int i = 0; i < D; ++i) {
-            const Scalar entry = jacobian[i * (D + 1)];
-            value[i] *= entry;
-            stretch[i].add(Kokkos::abs(entry));
-          }
-        } else {
-          multiply(jacobian);
-        }
+        for (int g = 0; g < stretches; ++g) multiply(g, jacobian);
       }
     }
 
-    // value <- jacobian * value, column by column, and the growth of the largest entry.
-    KOKKOS_FUNCTION void multiply(const Scalar* jacobian) {
+    // A block of value <- that of the jacobian * value, column by column, and the growth of its largest entry.
+    KOKKOS_FUNCTION void multiply(int g, const Scalar* jacobian) {
+      const JacobianBlocks shape{K, stride};
+      if constexpr (K == 1) {
+        const Scalar entry = jacobian[g * (D + 1)];
+        value[g] *= entry;
+        stretch[g].add(Kokkos::abs(entry));
+        return;
+      }
+      Scalar* product = value + g * K * K;
       Scalar before = 0, after = 0;
-      for (int j = 0; j < D; ++j) {
-        Scalar column[D];
-        for (int k = 0; k < D; ++k) {
-          column[k] = value[k * D + j];
+      for (int j = 0; j < K; ++j) {
+        Scalar column[K];
+        for (int k = 0; k < K; ++k) {
+          column[k] = product[k * K + j];
           const Scalar size = Kokkos::abs(column[k]);
           if (size > before) before = size;
         }
-        for (int i = 0; i < D; ++i) {
+        for (int i = 0; i < K; ++i) {
+          const Scalar* row = jacobian + shape.state(g, i) * D;
           Scalar sum = 0;
-          for (int k = 0; k < D; ++k) sum += jacobian[i * D + k] * column[k];
-          value[i * D + j] = sum;
+          for (int k = 0; k < K; ++k) sum += row[shape.state(g, k)] * column[k];
+          product[i * K + j] = sum;
           const Scalar size = Kokkos::abs(sum);
           if (!(size <= after)) after = size;
         }
       }
-      stretch[0].add(after / before);
+      stretch[g].add(after / before);
     }
 
     KOKKOS_FUNCTION Scalar growth() const {
@@ -176,6 +182,8 @@ class LanePropagator final : public Propagator<ExecutionSpace, typename R::scala
 
   bool has_jacobian() const override { return RecurrenceWithJacobian<R>; }
 
+  JacobianBlocks jacobian_blocks() const override { return jacobian_blocks_of<R>(); }
+
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override { return exec.concurrency(); }
 
   void check_sensitivity(Sensitivity) const override {}
@@ -183,6 +191,9 @@ class LanePropagator final : public Propagator<ExecutionSpace, typename R::scala
   void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override {
     if constexpr (RecurrenceWithJacobian<R>) {
       if (arguments.sensitivity == Sensitivity::diagonal) return launch<Sensitivity::diagonal>(exec, arguments);
+      if constexpr (jacobian_blocks_of<R>().size > 0) {
+        if (arguments.sensitivity == Sensitivity::block) return launch<Sensitivity::block>(exec, arguments);
+      }
       if (arguments.sensitivity == Sensitivity::dense) return launch<Sensitivity::dense>(exec, arguments);
     }
     launch<Sensitivity::none>(exec, arguments);

@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_PROPAGATOR_HPP
 
 #include <elaphos/impl/segment_arguments.hpp>
+#include <elaphos/recurrence.hpp>
 
 namespace elaphos::impl {
 
@@ -16,6 +17,9 @@ class Propagator {
 
   /// Whether sensitivities other than `none` can be carried.
   virtual bool has_jacobian() const = 0;
+
+  /// The blocks of `Sensitivity::block`; size 0 where the recurrence names none.
+  virtual JacobianBlocks jacobian_blocks() const { return {}; }
 
   /// Segments that the execution space advances at the same time.
   virtual std::int64_t parallel_workers(const ExecutionSpace& exec) const = 0;

@@ -3,7 +3,7 @@
 #define ELAPHOS_IMPL_SEGMENT_ARGUMENTS_HPP
 
 #include <elaphos/impl/problem.hpp>
-#include <elaphos/options.hpp>
+#include <elaphos/plan.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -39,7 +39,7 @@ struct SegmentArguments {
   const std::int64_t* active;  ///< flat numbers of the segments to advance
   std::int64_t active_count;
   const Scalar* nodes;     ///< (N, B, D)
-  Scalar* sensitivities;   ///< diagonal: (N, B, D); dense: (N, B, D, D), row-major
+  Scalar* sensitivities;   ///< diagonal: (N, B, D); block: (N, B, D/K, K, K); dense: (N, B, D, D); row-major
   SegmentRecord<Scalar>* records;  ///< (N, B)
   Sensitivity sensitivity;
   Merge merge;
