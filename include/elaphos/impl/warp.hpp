@@ -84,6 +84,12 @@ __device__ inline Value shuffle_up(const Value& value, int distance) {
   return shuffle_words(value, [=](std::uint32_t word) { return __shfl_up_sync(0xffffffffu, word, unsigned(distance)); });
 }
 
+/// The value of the warp's last thread, for all.
+template <class Value>
+__device__ inline Value shuffle_from_last(const Value& value) {
+  return shuffle_words(value, [](std::uint32_t word) { return __shfl_sync(0xffffffffu, word, warp_size - 1); });
+}
+
 /// The value of the thread `distance` ranks behind; its own where there is none in the warp.
 template <class Value>
 __device__ inline Value shuffle_down(const Value& value, int distance) {

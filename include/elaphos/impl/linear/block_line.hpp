@@ -21,6 +21,7 @@ class BlockLine {
   using Team = TileTeam<Member, Scalar, size, true>;
   using Map = AffineMap<Scalar, size>;
   static constexpr int steps = steps_in_a_run<Scalar, size>;
+  static constexpr int warp_steps = warp_size * steps;
   static constexpr bool reads_ahead = false;  // the walk needs scratch memory as it is
   static constexpr int pack = Pack<Scalar>::size;
   using Matrices = WarpStage<Member, Scalar, steps * size * size, size * size % pack == 0 ? pack : 1>;
@@ -38,10 +39,16 @@ class BlockLine {
   }
 
   KOKKOS_FUNCTION BlockLine(const Team& team, const LinearProblem<Scalar>& problem)
+      : BlockLine(team, problem, team.member.team_rank() / warp_size * warp_steps, team.shape.tile_steps()) {}
+
+  /// Each warp's part of tile t begins at step first + t * pitch.
+  KOKKOS_FUNCTION BlockLine(const Team& team, const LinearProblem<Scalar>& problem, int first, int pitch)
       : m_team(team),
+        m_first(first),
+        m_pitch(pitch),
         m_reader(problem, 0),
-        m_matrices(team.member, team.shape.warps()),
-        m_offsets(team.member, team.shape.warps()) {}
+        m_matrices(team.member, team.scratch, team.shape.warps()),
+        m_offsets(team.member, team.scratch, team.shape.warps()) {}
 
   KOKKOS_FORCEINLINE_FUNCTION const ChannelReader<Scalar, size>& reader() const { return m_reader; }
 
@@ -51,7 +58,7 @@ class BlockLine {
     const Scalar* const matrices = m_reader.problem.a.data + first * size * size;
     const Scalar* const offsets = m_reader.problem.b + first * size;
     sync_warp(m_team.member);  // nobody in the warp needs the tile before any more
-    if (available(first) >= warp_size * steps) {
+    if (available(first) >= warp_steps) {
       m_matrices.fill_whole(matrices);
       m_offsets.fill_whole(offsets);
     } else {
@@ -64,13 +71,13 @@ class BlockLine {
   KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(std::int64_t tile) const {
     wait_for_copies();
     sync_warp(m_team.member);
-    const std::int64_t left = m_reader.problem.steps - m_team.first_step(tile);
+    const std::int64_t left = left_of_run(first_of_warp(tile));
     const Map all = fold(left, Plainly());
     return all.has_nan() ? fold(left, WithCare{m_reader.problem.packed}) : all;
   }
 
   KOKKOS_FORCEINLINE_FUNCTION void walk(std::int64_t tile, Scalar (&state)[size]) const {
-    const std::int64_t first = first_of_warp(tile), left = m_reader.problem.steps - m_team.first_step(tile);
+    const std::int64_t first = first_of_warp(tile), left = left_of_run(first);
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; ++i) {
       if (i >= left) break;
@@ -83,7 +90,10 @@ class BlockLine {
 
  private:
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_of_warp(std::int64_t tile) const {
-    return tile * m_team.shape.tile_steps() + std::int64_t(m_team.member.team_rank() / warp_size) * warp_size * steps;
+    return tile * m_pitch + m_first;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t left_of_run(std::int64_t first) const {
+    return m_reader.problem.steps - first - m_team.member.team_rank() % warp_size * steps;
   }
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t available(std::int64_t first) const {
     const std::int64_t left = m_reader.problem.steps - first;
@@ -112,6 +122,7 @@ class BlockLine {
   }
 
   const Team& m_team;
+  int m_first, m_pitch;
   ChannelReader<Scalar, size> m_reader;
   Matrices m_matrices;
   Offsets m_offsets;

@@ -199,7 +199,7 @@ class HostKernels {
   void fold(const Problem& problem, const Shape& shape, const TileTotals<Scalar>& totals) const {
     launch("Elaphos::linear_fold", shape, HostFold<Scalar, size>{problem, shape, totals, rows(problem)});
   }
-  void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends) const {
+  void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends, const Scalar* = nullptr) const {
     launch("Elaphos::linear_walk", shape, HostWalk<Scalar, size>{problem, shape, tile_ends, rows(problem)});
   }
 

@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LINEAR_LINEAR_SOLVER_HPP
 
 #include <elaphos/errors.hpp>
+#include <elaphos/impl/linear/block_pass_solver.hpp>
 #include <elaphos/impl/linear/host_kernels.hpp>
 #include <elaphos/impl/linear/linear_memory.hpp>
 #include <elaphos/impl/linear/register_kernels.hpp>
@@ -29,6 +30,8 @@ class LinearSolver {
   using Problem = LinearProblem<Scalar>;
   using Memory = LinearMemory<ExecutionSpace, Scalar>;
   using Shape = typename Kernels::Shape;
+  using OnePass = std::conditional_t<size == 1, SinglePassSolver<ExecutionSpace, Scalar>,
+                                     BlockPassSolver<ExecutionSpace, Scalar, size>>;
 
   LinearSolver(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace)
       : m_exec(exec), m_workspace(workspace), m_kernels(exec) {}
@@ -38,9 +41,11 @@ class LinearSolver {
     if (plan == LinearPlan::automatic) plan = automatic(problem);
     if (plan == LinearPlan::single_pass) {
       if constexpr (has_single_pass<ExecutionSpace, Scalar, size>) {
-        return SinglePassSolver<ExecutionSpace, Scalar>(m_exec, m_workspace).solve(problem);
+        const OnePass pass(m_exec, m_workspace);
+        if (pass.possible(problem)) return pass.solve(problem);
       }
-      throw InvalidArgument("options.plan", "single_pass", "another plan: blocks of one number on CUDA only");
+      throw InvalidArgument("options.plan", "single_pass",
+                            "another plan: blocks of one number, or one sequence of small blocks, on CUDA only");
     }
     if (plan == LinearPlan::team_per_tile && problem.y != nullptr) {
       return solve_by_team_per_tile(problem, options.scan_tile);
@@ -70,7 +75,7 @@ class LinearSolver {
   LinearPlan automatic(const Problem& problem) const {
     if (!m_kernels.cutting_pays(problem)) return LinearPlan::by_channel;
     if constexpr (has_single_pass<ExecutionSpace, Scalar, size>) {
-      if (SinglePassSolver<ExecutionSpace, Scalar>(m_exec, m_workspace).pays(problem)) return LinearPlan::single_pass;
+      if (OnePass(m_exec, m_workspace).pays(problem)) return LinearPlan::single_pass;
     }
     return LinearPlan::tiled;
   }
@@ -99,7 +104,7 @@ class LinearSolver {
     m_kernels.fold(problem, shape, totals);
     Scalar* const ends = memory.take_states(problem, shape.maps());
     solve_tiles(problem_of_tiles(problem, shape.maps(), totals, ends), memory);
-    if (problem.y != nullptr) m_kernels.walk(problem, shape, ends);
+    if (problem.y != nullptr) m_kernels.walk(problem, shape, ends, totals.spare);
   }
 
   void solve_tiles(const Problem& tiles, Memory& memory) {

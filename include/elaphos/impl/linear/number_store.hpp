@@ -30,9 +30,8 @@ class NumberStore {
 
   KOKKOS_FORCEINLINE_FUNCTION explicit NumberStore(const Loader& loader)
       : m_rank(loader.team.member.team_rank() % warp_size) {
-    void* const all =
-        loader.team.member.team_shmem().get_shmem_aligned(sizeof(Scalar) * numbers(loader.team.shape), 16);
-    m_data = static_cast<Scalar*>(all) + loader.team.member.team_rank() / warp_size * (2 * slots * entries);
+    m_data = loader.team.scratch.template take<Scalar>(numbers(loader.team.shape)) +
+             loader.team.member.team_rank() / warp_size * (2 * slots * entries);
   }
 
   /// Takes what was loaded.

@@ -18,7 +18,8 @@ namespace elaphos::impl {
 /// columns lie in one piece there.
 ///
 /// `exact`: blocks are as wide as the kernel, of one piece and aligned, and are read in packs.
-template <class Scalar, int size, bool exact, int count>
+/// `stride`: from row to row of a panel.
+template <class Scalar, int size, bool exact, int count, int stride = WideLayout<Scalar, size>::row_stride>
 struct PanelCopy {
   using Layout = WideLayout<Scalar, size>;
   static constexpr int rows = Layout::panel_rows;
@@ -43,9 +44,7 @@ struct PanelCopy {
   KOKKOS_FORCEINLINE_FUNCTION void fetch(Scalar (&numbers)[count], const Scalar* matrix, int first_row, int piece) const {
     if (matrix == nullptr) return fetch_identity(numbers, first_row, piece);
     if (column_pitch == 1) {
-      for_each<false>(first_row, piece, [&](int q, int row, int column) {
-        get(numbers, q, matrix + std::int64_t(first_row + row) * (exact ? size : row_pitch) + column);
-      });
+      fetch_rows(numbers, matrix, first_row, piece);
     } else {
       for_each<true>(first_row, piece, [&](int q, int row, int column) {
         get(numbers, q, matrix + std::int64_t(column) * (exact ? size : column_pitch) + first_row + row);
@@ -56,23 +55,35 @@ struct PanelCopy {
   KOKKOS_FORCEINLINE_FUNCTION void publish(const Scalar (&numbers)[count], Scalar* panel, int first_row,
                                            int piece) const {
     if (column_pitch == 1) {
-      for_each<false>(first_row, piece, [&](int q, int row, int column) {
-        Scalar* const to = panel + row * Layout::row_stride + column;
-        if constexpr (exact) {
-          Pack<Scalar> all;
-          ELAPHOS_UNROLL
-          for (int v = 0; v < pack; ++v) all.v[v] = numbers[q + v];
-          write_pack(to, all);
-        } else {
-          *to = numbers[q];
-        }
-      });
+      publish_rows(numbers, panel, first_row, piece);
     } else {
       for_each<true>(first_row, piece, [&](int q, int row, int column) {
         ELAPHOS_UNROLL
-        for (int v = 0; v < pack; ++v) panel[(row + v) * Layout::row_stride + column] = numbers[q + v];
+        for (int v = 0; v < pack; ++v) panel[(row + v) * stride + column] = numbers[q + v];
       });
     }
+  }
+
+  /// The same of a matrix whose rows lie in one piece, where that is known.
+  KOKKOS_FORCEINLINE_FUNCTION void fetch_rows(Scalar (&numbers)[count], const Scalar* matrix, int first_row,
+                                              int piece) const {
+    for_each<false>(first_row, piece, [&](int q, int row, int column) {
+      get(numbers, q, matrix + std::int64_t(first_row + row) * (exact ? size : row_pitch) + column);
+    });
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void publish_rows(const Scalar (&numbers)[count], Scalar* panel, int first_row,
+                                                int piece) const {
+    for_each<false>(first_row, piece, [&](int q, int row, int column) {
+      Scalar* const to = panel + row * stride + column;
+      if constexpr (exact) {
+        Pack<Scalar> all;
+        ELAPHOS_UNROLL
+        for (int v = 0; v < pack; ++v) all.v[v] = numbers[q + v];
+        write_pack(to, all);
+      } else {
+        *to = numbers[q];
+      }
+    });
   }
 
  private:

@@ -65,7 +65,7 @@ class RegisterKernels {
                               FoldTiles<Member, Scalar, size, Tile>{problem, shape, totals});
     });
   }
-  void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends) const {
+  void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends, const Scalar* = nullptr) const {
     if constexpr (size > 1) {
       if (shape.team_size() > team_size) {
         using Tile = BlockTile<Member, Scalar, size>;

@@ -65,15 +65,14 @@ struct SinglePass {
   int window;  ///< tiles, of which half as many as a team has runs are looked at at a time
 
   static std::size_t scratch_bytes(const TileShape& shape) {
-    return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + seen_bytes(shape) + 48;
+    return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + sizeof(Map) * seen_maps(shape) + 48;
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     Team team(member, problem, shape, member.league_rank() % shape.groups);
     Tile thread(team, problem);
-    Map* const seen = static_cast<Map*>(member.team_shmem().get_shmem_aligned(seen_bytes(shape), 16));
-    auto* const tickets =
-        static_cast<unsigned int*>(member.team_shmem().get_shmem_aligned(2 * sizeof(unsigned int), 16));
+    Map* const seen = team.scratch.template take<Map>(seen_maps(shape));
+    auto* const tickets = team.scratch.template take<unsigned int>(2);
 
     // One tile ahead, so that nobody waits for the counter.
     const bool draws = member.team_rank() == 0;
@@ -129,8 +128,8 @@ struct SinglePass {
     Map before_run;
   };
 
-  static KOKKOS_FUNCTION std::size_t seen_bytes(const TileShape& shape) {
-    return sizeof(Map) * std::size_t(shape.warps()) * std::size_t(shape.lanes);
+  static KOKKOS_FUNCTION std::size_t seen_maps(const TileShape& shape) {
+    return std::size_t(shape.warps()) * std::size_t(shape.lanes);
   }
 
   KOKKOS_FORCEINLINE_FUNCTION unsigned int draw(std::int64_t group) const {

@@ -20,7 +20,7 @@ namespace elaphos::impl {
 template <class ExecutionSpace, class Scalar, int size>
 inline constexpr bool has_single_pass =
 #if defined(KOKKOS_ENABLE_CUDA)
-    size == 1 && std::is_same_v<ExecutionSpace, Kokkos::Cuda> && sizeof(Scalar) % 4 == 0;
+    size <= 4 && std::is_same_v<ExecutionSpace, Kokkos::Cuda> && sizeof(Scalar) % 4 == 0;
 #else
     false;
 #endif
@@ -33,6 +33,8 @@ class SinglePassSolver {
 
   SinglePassSolver(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace)
       : m_exec(exec), m_workspace(workspace) {}
+
+  static bool possible(const Problem&) { return true; }
 
   // Measured on an H200, in float: one channel is faster than by three kernels from some millions of steps on (10^7:
   // 0.070 against 0.079 ms, 10^8: 0.40 against 0.55), 512 channels of 65 536 steps too (0.158 against 0.183), 256 are

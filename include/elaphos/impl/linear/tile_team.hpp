@@ -4,6 +4,7 @@
 
 #include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/linear/linear_problem.hpp>
+#include <elaphos/impl/team_scratch.hpp>
 #include <elaphos/impl/unroll.hpp>
 #include <elaphos/impl/warp.hpp>
 
@@ -46,6 +47,7 @@ class TileTeam {
   using Map = AffineMap<Scalar, size>;
   const Member& member;
   const LinearProblem<Scalar>& problem;
+  TeamScratch scratch;
   TileShape shape;
   int lane, run;
   std::int64_t group, channel;
@@ -67,15 +69,15 @@ class TileTeam {
                            std::int64_t its_group)
       : member(of),
         problem(its_problem),
+        scratch(of),
         shape(its_shape),
         lane(of.team_rank() & (lanes() - 1)),
         run(of.team_rank() / lanes()),
         group(its_group),
         channel(one_channel ? 0 : its_group * its_shape.lanes + lane),
         real(one_channel || channel < its_problem.channels()) {
-    const auto take = [&](std::size_t bytes) { return of.team_shmem().get_shmem_aligned(bytes, 16); };
-    m_maps = static_cast<Map*>(take(sizeof(Map) * std::size_t(kept_maps(shape))));
-    m_carry = static_cast<Scalar(*)[size]>(take(sizeof(Scalar) * size * std::size_t(shape.lanes)));
+    m_maps = scratch.take<Map>(std::size_t(kept_maps(shape)));
+    m_carry = scratch.take<Scalar[size]>(std::size_t(shape.lanes));
   }
 
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t first_step(std::int64_t tile) const {
@@ -86,15 +88,41 @@ class TileTeam {
   /// The state in front of the tile, for each lane.
   KOKKOS_FORCEINLINE_FUNCTION Scalar (&carry() const)[size] { return m_carry[lane]; }
 
+#if ELAPHOS_HAS_WARPS
+  /// The map of the warp's runs up to this one.
+  KOKKOS_FORCEINLINE_FUNCTION Map scan_own_warp(const Map& own) const {
+    const Map all = scan_warp(own, Plainly());
+    return any_in_warp(all.has_nan()) ? scan_warp(own, WithCare{problem.packed}) : all;
+  }
+
+  /// Takes what `scan_own_warp` has given.
+  KOKKOS_FORCEINLINE_FUNCTION void keep_before(const Map& all) {
+    m_before = shuffle_up(all, lanes());
+    if ((member.team_rank() & (warp_size - 1)) < lanes()) m_before.set_identity();
+  }
+
+  /// Moves `state` from the warp's entry to this run's entry; after `keep_before`.
+  KOKKOS_FORCEINLINE_FUNCTION void enter_run_of_warp(Scalar (&state)[size]) const {
+    Scalar front[size];
+    bool suspect = false;
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) front[r] = state[r];
+    m_before.step(state);
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) suspect = suspect || is_nan(state[r]);
+    if (!suspect) return;
+    ELAPHOS_UNROLL
+    for (int r = 0; r < size; ++r) state[r] = front[r];
+    m_before.leap(state, problem.packed);
+  }
+#endif
+
   /// Takes the maps of all runs; ends with a barrier.
   KOKKOS_FORCEINLINE_FUNCTION void scan(const Map& own) {
 #if ELAPHOS_HAS_WARPS
-    const int rank_in_warp = member.team_rank() & (warp_size - 1);
-    Map all = scan_warp(own, Plainly());
-    if (any_in_warp(all.has_nan())) all = scan_warp(own, WithCare{problem.packed});
-    m_before = shuffle_up(all, lanes());
-    if (rank_in_warp < lanes()) m_before.set_identity();
-    if (rank_in_warp >= warp_size - lanes()) m_maps[member.team_rank() / warp_size * lanes() + lane] = all;
+    const Map all = scan_own_warp(own);
+    keep_before(all);
+    if ((member.team_rank() & (warp_size - 1)) >= warp_size - lanes()) m_maps[member.team_rank() / warp_size * lanes() + lane] = all;
     member.team_barrier();
 #else
     const int rank = member.team_rank();

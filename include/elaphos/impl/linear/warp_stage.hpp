@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LINEAR_WARP_STAGE_HPP
 
 #include <elaphos/impl/pack.hpp>
+#include <elaphos/impl/team_scratch.hpp>
 #include <elaphos/impl/unroll.hpp>
 #include <elaphos/impl/warp.hpp>
 
@@ -26,11 +27,9 @@ class WarpStage {
 
   static std::size_t bytes(int warps) { return sizeof(Scalar) * std::size_t(warps) * entries + 16; }
 
-  KOKKOS_FORCEINLINE_FUNCTION WarpStage(const Member& member, int warps) : m_rank(member.team_rank() % warp_size) {
-    m_data =
-        static_cast<Scalar*>(member.team_shmem().get_shmem_aligned(sizeof(Scalar) * std::size_t(warps) * entries, 16)) +
-        member.team_rank() / warp_size * entries;
-  }
+  KOKKOS_FORCEINLINE_FUNCTION WarpStage(const Member& member, const TeamScratch& scratch, int warps)
+      : m_data(scratch.take<Scalar>(std::size_t(warps) * entries) + member.team_rank() / warp_size * entries),
+        m_rank(member.team_rank() % warp_size) {}
 
   /// On the warp's own memory, of `entries` numbers.
   KOKKOS_FORCEINLINE_FUNCTION WarpStage(Scalar* data, int rank_in_warp) : m_data(data), m_rank(rank_in_warp) {}

@@ -11,6 +11,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace elaphos::impl {
 
@@ -25,65 +26,78 @@ struct WideFold {
   // teams of the processor compute meanwhile.
   static constexpr bool read_ahead = size <= 32;
   static constexpr int piece = read_ahead ? rows : 16;
-  using Copy = PanelCopy<Scalar, size, exact, piece>;
+  using Copy = PanelCopy<Scalar, size, exact, piece, Map::panel_stride>;
+  static constexpr int matrix_entries = rows * Map::panel_stride;
+  // Runs' rows begin so far apart that they are read at once.
+  static constexpr int panel_entries = batch * matrix_entries - (Map::has_own_row ? Layout::pack : 0);
 
   LinearProblem<Scalar> problem;
   WideShape shape;
   TileTotals<Scalar> totals;
 
   static std::size_t scratch_bytes() {
-    return Team::bytes(Layout::panel_entries) + Team::bytes(2 * size) + Team::bytes(Map::scratch_entries);
+    return Team::bytes(panel_entries) + Team::bytes(2 * size) + Team::bytes(Map::scratch_entries);
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const Team team(member, problem, shape, exact ? size : problem.block_size);
-    Scalar* const panel = team.take(Layout::panel_entries, !exact);
+    Scalar* const panel = team.take(panel_entries, !exact);
     Scalar* const offsets = team.take(2 * size, true);  // before and behind a step, in turn
     const std::int64_t run = team.tile * problem.channels() + team.channel;
     Map map(team, Map::in_memory && team.real ? totals.spare + run * Map::memory_entries : nullptr);
     const Copy copy(problem, team.lane);
-    const std::int64_t first = team.tile * shape.run_steps;
-    std::int64_t last = team.real ? first + shape.run_steps : first;
-    if (last > problem.steps) last = problem.steps;
+    const std::int64_t first = shape.first_step(team.tile);
+    const std::int64_t last = team.real ? shape.first_step(team.tile + 1) : first;
     const auto starts = [&](std::int64_t p) { return p < last ? team.start(p) : 0; };
 
     Scalar numbers[batch][piece];
     Scalar added[batch];
-    const auto fetch = [&](std::int64_t p) {
+    // `plainly`: all steps are there, and plain.
+    const auto fetch = [&]<bool plainly>(std::bool_constant<plainly>, std::int64_t p) {
       ELAPHOS_UNROLL
       for (int j = 0; j < batch; ++j) {
-        if (p + j >= last) continue;
-        if (read_ahead) copy.fetch(numbers[j], team.matrix(p + j), 0, 0);
-        added[j] = team.offset(p + j);
+        if constexpr (plainly) {
+          copy.fetch_rows(numbers[j], team.plain_matrix(p + j), 0, 0);
+          added[j] = team.plain_offset(p + j);
+        } else {
+          if (p + j >= last) continue;
+          if (read_ahead) copy.fetch(numbers[j], team.matrix(p + j), 0, 0);
+          added[j] = team.offset(p + j);
+        }
       }
     };
-    fetch(first);
+    fetch(std::false_type(), first);
     team.barrier();  // scratch memory is zero
     const std::int32_t start = starts(first);
     if (team.real) map.set(team, start == 0);
     if (start != 0) offsets[team.lane] = team.first_state(start);
 
     int now = 0;
-    for (std::int64_t i = 0; i < shape.run_steps; i += batch) {
+    // Composes the next steps, and reads those behind them.
+    const auto advance = [&]<bool plainly>(std::bool_constant<plainly> how, std::int64_t p) {
       Scalar own_added[batch];
       ELAPHOS_UNROLL
       for (int j = 0; j < batch; ++j) {
         own_added[j] = added[j];
-        if (read_ahead && first + i + j < last) copy.publish(numbers[j], panel + j * Layout::matrix_entries, 0, 0);
+        Scalar* const matrix = panel + j * matrix_entries;
+        if constexpr (plainly) {
+          copy.publish_rows(numbers[j], matrix, 0, 0);
+        } else {
+          if (read_ahead && p + j < last) copy.publish(numbers[j], matrix, 0, 0);
+        }
       }
       if (read_ahead) team.barrier();
-      fetch(first + i + batch);
+      fetch(how, p + batch);
       ELAPHOS_UNROLL
       for (int j = 0; j < batch; ++j) {
-        const std::int64_t p = first + i + j;
-        const bool active = p < last;
+        const bool active = plainly || p + j < last;
         // A packed sequence brings its own state, whatever is before.
-        const std::int32_t next_start = starts(p + 1);
-        Scalar* const matrix = panel + j * Layout::matrix_entries;
+        const std::int32_t next_start = plainly ? 0 : starts(p + j + 1);
+        Scalar* const matrix = panel + j * matrix_entries;
         for (int first_row = 0; first_row < team.K; first_row += rows) {
           if constexpr (!read_ahead) {
             for (int part = 0; active && part < Copy::pieces; ++part) {
-              copy.fetch(numbers[0], team.matrix(p), first_row, part);
+              copy.fetch(numbers[0], team.matrix(p + j), first_row, part);
               copy.publish(numbers[0], matrix, first_row, part);
             }
             team.barrier();
@@ -101,9 +115,23 @@ struct WideFold {
         }
         if (read_ahead) team.barrier();
       }
+    };
+    std::int64_t i = 0;
+    if constexpr (exact && read_ahead) {
+      // Nearly all of a narrow block's time goes into what else a step may be, so that is asked once.
+      if (copy.column_pitch == 1 && team.plain() && team.full) {
+        for (; i + 2 * batch <= shape.run_steps; i += batch) advance(std::true_type(), first + i);
+      }
     }
+    for (; i < shape.most_steps(); i += batch) advance(std::false_type(), first + i);
     if (!read_ahead) team.barrier();
-    if (team.own()) finish(team, map, offsets[now * size + team.lane], first, last);
+    if constexpr (Layout::runs > 1) {
+      if (shape.line > 1) return compose_line(team, map, panel, offsets, now, first);
+    }
+    if (team.own()) {
+      const std::int64_t to = team.place(team.group);
+      finish(team, map, offsets[now * size + team.lane], first, last, totals.A + to * team.K, totals.b + to);
+    }
   }
 
  private:
@@ -111,15 +139,27 @@ struct WideFold {
   // one loop for both is faster, but for blocks of 16, whose kernel then lacks registers.
   KOKKOS_FORCEINLINE_FUNCTION void compose(const Team& team, Map& map, const Scalar* panel, int first_row,
                                            const Scalar* before, Scalar* after, const Scalar& added) const {
+    const auto nothing = [](int, const Pack<Scalar>&) {};
     if constexpr (size == 16) {
       add_row(team, panel, first_row, before, after, added);
-      map.multiply(team, panel, [](int) {});
+      map.multiply(team, panel, [](int) {}, nothing);
+    } else if constexpr (Map::has_own_row) {
+      Pack<Scalar> some;
+      Scalar sum = added;
+      map.multiply(
+          team, panel, [&](int k) { some = read_pack(before + k); },
+          [&](int r, const Pack<Scalar>& row) {
+            if (!map.is_own(r)) return;
+            ELAPHOS_UNROLL
+            for (int v = 0; v < Layout::pack; ++v) sum = multiply_add_any(row.v[v], some.v[v], sum);
+          });
+      after[team.lane] = sum;
     } else {
       const int own_row = team.lane - first_row;
       const bool has_row = own_row >= 0 && own_row < rows && team.lane < team.K;
       const Scalar* const row = panel + (has_row ? own_row : 0) * Layout::row_stride;
       Scalar sum = added;
-      map.multiply(team, panel, [&](int k) { sum = Team::dot_pack(row + k, before + k, sum); });
+      map.multiply(team, panel, [&](int k) { sum = Team::dot_pack(row + k, before + k, sum); }, nothing);
       if (!has_row) return;
       after[team.lane] = sum;
     }
@@ -133,17 +173,49 @@ struct WideFold {
     after[team.lane] = team.dot(row, before, added);
   }
 
+  // The first run's threads compose the other runs' maps, and keep each run's map from the team's front on for the walk.
+  KOKKOS_FORCEINLINE_FUNCTION void compose_line(const Team& team, Map& map, Scalar* panel, Scalar* offsets, int now,
+                                                std::int64_t first) const {
+    ELAPHOS_UNROLL_BY(1)
+    for (int k = 0; k < size; ++k) panel[k * Map::panel_stride + team.lane] = map.before[k * size + team.lane];
+    // Beside the matrix: behind its last row, or in the gaps between rows.
+    const int offset_place = Map::has_own_row ? matrix_entries + team.lane : team.lane * Map::panel_stride + size;
+    panel[offset_place] = offsets[now * size + team.lane];
+    team.barrier();
+    const bool composes = team.run == 0;
+    const std::int64_t to = team.place(team.group);
+    ELAPHOS_UNROLL_BY(1)
+    for (int run = 1;; ++run) {
+      const bool all = run == shape.line;
+      if (composes && team.lane < team.K) {
+        const std::int64_t last = shape.first_step(team.group * shape.line + run);
+        Scalar* const kept = totals.spare + team.kept_place(run);
+        finish(team, map, offsets[now * size + team.lane], first, last, all ? totals.A + to * team.K : kept,
+               all ? totals.b + to : kept + team.K * team.K);
+      }
+      if (all) return;
+      team.barrier();
+      const Scalar* const its = panel + run * (panel_entries + Layout::run_gap);
+      const Scalar added = its[offset_place];
+      if (composes) compose(team, map, its, 0, offsets + now * size, offsets + (1 - now) * size, added);
+      team.barrier();
+      if (composes) map.keep(team, 0, false);
+      now = 1 - now;
+      map.swap();
+      team.barrier();
+    }
+  }
+
   // A column of the map depends on no other, and a NaN stays in it: one look at the end is enough.
-  KOKKOS_FORCEINLINE_FUNCTION void finish(const Team& team, const Map& map, Scalar offset, std::int64_t first,
-                                          std::int64_t last) const {
+  KOKKOS_FORCEINLINE_FUNCTION void finish(const Team& team, const Map& map, Scalar& offset, std::int64_t first,
+                                          std::int64_t last, Scalar* A, Scalar* b) const {
     Scalar* const column = map.before + team.lane;
     bool suspect = false;
     for (int k = 0; k < team.K; ++k) suspect = suspect || is_nan(column[k * size]);
     if (suspect) column_with_care<Scalar, size>(problem, team.channel, first, last, team.lane, column);
     if (is_nan(offset)) offset = offset_with_care<Scalar, size>(problem, team.channel, first, last, team.lane);
-    const std::int64_t to = team.place(team.tile);
-    for (int k = 0; k < team.K; ++k) totals.A[(to + k) * team.K + team.lane] = map.before[k * size + team.lane];
-    totals.b[to + team.lane] = offset;
+    for (int k = 0; k < team.K; ++k) A[k * team.K + team.lane] = map.before[k * size + team.lane];
+    b[team.lane] = offset;
   }
 };
 

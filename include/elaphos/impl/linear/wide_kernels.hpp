@@ -23,11 +23,14 @@ class WideKernels {
   using Shape = WideShape;
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
   using Layout = WideLayout<Scalar, size>;
-  static constexpr int spare_entries(const Problem&) { return WideMap<Member, Scalar, size>::memory_entries; }
+  /// The run's map where it is in memory, or what is kept for each run of a team in line.
+  static constexpr int spare_entries(const Problem&) {
+    return Layout::runs > 1 ? Layout::runs * (size * size + size) : WideMap<Member, Scalar, size>::memory_entries;
+  }
 
   explicit WideKernels(const ExecutionSpace& exec) : m_exec(exec) {}
 
-  Shape by_channel(const Problem& problem) const { return {1, problem.steps}; }
+  Shape by_channel(const Problem& problem) const { return {1, problem.steps, 0, 1}; }
 
   /// As many runs as the device holds at a time, of some steps at least.
   Shape cut(const Problem& problem) const {
@@ -37,9 +40,17 @@ class WideKernels {
     // Recurrences over tiles wait for latency: short runs and one more level take less time than long ones.
     const std::int64_t least = problem.composed ? (size <= 16 ? 8 : size == 32 ? 6 : 4) : 32;
     Shape shape = by_channel(problem);
-    shape.run_steps = std::max<std::int64_t>(
-        1, std::min(problem.steps, std::max(least, divide_up(problem.steps * problem.channels(), runs))));
-    shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, shape.run_steps));
+    const std::int64_t wanted = std::max(least, divide_up(problem.steps * problem.channels(), runs));
+    shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, wanted));
+    // Neighbours of other channels share lines of memory unless blocks are whole ones.
+    const bool apart = problem.channels() == 1 || problem.block_size == size;
+    if (apart && shape.tiles >= 2 * Layout::runs) {
+      shape.line = Layout::runs;
+      shape.tiles = divide_up(shape.tiles, std::int64_t(Layout::runs)) * Layout::runs;
+    }
+    // Evenly: nobody waits for a last team whose runs end at different times.
+    shape.run_steps = problem.steps / shape.tiles;
+    shape.longer = problem.steps - shape.run_steps * shape.tiles;
     return shape;
   }
 
@@ -56,10 +67,10 @@ class WideKernels {
     });
   }
 
-  void walk(const Problem& problem, const Shape& shape, const Scalar* tile_ends) const {
+  void walk(const Problem& problem, const Shape& shape, const Scalar* ends, const Scalar* kept = nullptr) const {
     with_exactness(problem, [&]<bool exact>(std::bool_constant<exact>) {
       using Kernel = WideWalk<Member, Scalar, size, exact>;
-      launch<walk_teams>("Elaphos::linear_walk", problem, shape, Kernel{problem, shape, tile_ends});
+      launch<walk_teams>("Elaphos::linear_walk", problem, shape, Kernel{problem, shape, ends, kept});
     });
   }
 
@@ -80,7 +91,7 @@ class WideKernels {
 
   template <int teams_at_a_time, class Kernel>
   void launch(const char* label, const Problem& problem, const Shape& shape, const Kernel& kernel) const {
-    const std::int64_t teams = divide_up(shape.tiles * problem.channels(), std::int64_t(Layout::runs));
+    const std::int64_t teams = divide_up(shape.maps() * problem.channels(), std::int64_t(Layout::runs / shape.line));
     using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Layout::team_size, teams_at_a_time>>;
     Policy policy(m_exec, static_cast<int>(teams), Layout::team_size);
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));

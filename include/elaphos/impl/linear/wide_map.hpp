@@ -31,6 +31,10 @@ struct WideMap {
   static constexpr int columns = Layout::pack;
   static constexpr int row_groups = columns;  // `size` threads: size / columns groups of columns
   static constexpr int rows = Layout::panel_rows / row_groups;
+  /// One of a thread's rows is row `lane`, so that what reads it needs no second look; and rows lie without gaps.
+  /// Narrow blocks spend their time on reading scratch memory.
+  static constexpr bool has_own_row = size == 8;
+  static constexpr int panel_stride = has_own_row ? size : Layout::row_stride;
 
   Scalar* before;
   Scalar* after;
@@ -41,8 +45,8 @@ struct WideMap {
   KOKKOS_FORCEINLINE_FUNCTION WideMap(const Team& team, Scalar* memory)
       : before(in_memory ? memory : team.take(scratch_entries, false)),
         after(in_place ? before : before + size * size),
-        column(team.lane % (size / columns) * columns),
-        row_group(team.lane / (size / columns)) {}
+        column((has_own_row ? team.lane / row_groups : team.lane % (size / columns)) * columns),
+        row_group(has_own_row ? team.lane % row_groups : team.lane / (size / columns)) {}
 
   /// Row r of this thread's tile in a panel.
   KOKKOS_FORCEINLINE_FUNCTION int row(int r) const { return r * row_groups + row_group; }
@@ -54,26 +58,31 @@ struct WideMap {
     }
   }
 
+  /// Whether row r of this thread's tile is row `lane` of the panel.
+  KOKKOS_FORCEINLINE_FUNCTION bool is_own(int r) const { return has_own_row && r * columns == column; }
+
   /// This thread's tile of the rows in a panel of A_t times `before`. On the way, `also(k)` is called for each pack of
-  /// columns, for work that shares the loop.
-  template <class Also>
-  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Team& team, const Scalar* panel, const Also& also) {
+  /// columns and `with_row(r, numbers)` for each row's numbers in them, for work that shares the loop.
+  template <class Also, class WithRow>
+  KOKKOS_FORCEINLINE_FUNCTION void multiply(const Team& team, const Scalar* panel, const Also& also,
+                                            const WithRow& with_row) {
     clear_sums();
     ELAPHOS_UNROLL_BY(size == 32 ? 2 : 1)
     for (int k = 0; k < team.K; k += Layout::pack) {
       Pack<Scalar> own[Layout::pack];
       ELAPHOS_UNROLL
       for (int v = 0; v < Layout::pack; ++v) own[v] = read_pack(before + (k + v) * size + column);
+      also(k);
       ELAPHOS_UNROLL
       for (int r = 0; r < rows; ++r) {
-        const Pack<Scalar> a = read_pack(panel + row(r) * Layout::row_stride + k);
+        const Pack<Scalar> a = read_pack(panel + row(r) * panel_stride + k);
+        with_row(r, a);
         ELAPHOS_UNROLL
         for (int v = 0; v < Layout::pack; ++v) {
           ELAPHOS_UNROLL
           for (int c = 0; c < columns; ++c) sums[r][c] = multiply_add_any(a.v[v], own[v].v[c], sums[r][c]);
         }
       }
-      also(k);
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <elaphos/impl/linear/linear_problem.hpp>
 #include <elaphos/impl/pack.hpp>
+#include <elaphos/impl/team_scratch.hpp>
 #include <elaphos/impl/unroll.hpp>
 #include <elaphos/impl/warp.hpp>
 
@@ -42,10 +43,18 @@ struct WideLayout {
 /// How a problem is cut into runs.
 struct WideShape {
   std::int64_t tiles = 1;
-  std::int64_t run_steps = 0;
+  std::int64_t run_steps = 0;  ///< of a tile, at least
+  std::int64_t longer = 0;     ///< first tiles that have a step more
+  /// Runs of a team that are neighbours in time, whose maps it composes; 1 where its runs are of different channels.
+  int line = 1;
 
-  /// Composed maps of a channel: one of each run.
-  std::int64_t maps() const { return tiles; }
+  KOKKOS_FUNCTION std::int64_t most_steps() const { return run_steps + (longer > 0 ? 1 : 0); }
+  KOKKOS_FUNCTION std::int64_t first_step(std::int64_t tile) const {
+    return tile * run_steps + (tile < longer ? tile : longer);
+  }
+
+  /// Composed maps of a channel.
+  KOKKOS_FUNCTION std::int64_t maps() const { return (tiles + line - 1) / line; }
 };
 
 /// A thread's place: its run, and its row there. `block_size` is the problem's, as far as known when this is compiled.
@@ -54,20 +63,28 @@ struct WideTeam {
   using Layout = WideLayout<Scalar, size>;
   const Member& member;
   const LinearProblem<Scalar>& problem;
+  TeamScratch scratch;
   int lane, run, K;
-  std::int64_t tile, channel;
+  std::int64_t group, tile, channel;  ///< the run's, and which of the composed maps it is in
   bool real;
+  bool full;  ///< whether all runs of the team are real
 
   KOKKOS_FUNCTION WideTeam(const Member& of, const LinearProblem<Scalar>& its_problem, const WideShape& shape,
                            int block_size)
       : member(of),
         problem(its_problem),
+        scratch(of),
         lane(of.team_rank() % size),
         run(of.team_rank() / size),
-        K(block_size),
-        tile((std::int64_t(of.league_rank()) * Layout::runs + run) / its_problem.channels()),
-        channel((std::int64_t(of.league_rank()) * Layout::runs + run) - tile * its_problem.channels()),
-        real(tile < shape.tiles) {
+        K(block_size) {
+    const int apart = Layout::runs / shape.line;  // runs of different channels
+    const std::int64_t first = std::int64_t(of.league_rank()) * apart, channels = its_problem.channels();
+    const std::int64_t index = first + (apart > 1 ? run : 0);
+    group = index / channels;
+    channel = index - group * channels;
+    tile = group * shape.line + (apart > 1 ? 0 : run);
+    real = tile < shape.tiles;
+    full = ((first + apart - 1) / channels + 1) * shape.line <= shape.tiles;
     const std::int64_t sequence = channel / problem.blocks, block = channel - sequence * problem.blocks;
     const std::int64_t t = problem.time(0), sign = problem.reversed ? -1 : 1;
     m_a_step = sign * problem.a.time;
@@ -93,8 +110,7 @@ struct WideTeam {
   /// `entries` numbers of this run's own, at an aligned place in scratch memory; `zeros` at first, or anything.
   KOKKOS_FUNCTION Scalar* take(int entries, bool zeros) const {
     const int all = Layout::entries_of_runs(entries);
-    auto* const first =
-        static_cast<Scalar*>(member.team_shmem().get_shmem_aligned(sizeof(Scalar) * std::size_t(all), 16));
+    auto* const first = scratch.take<Scalar>(std::size_t(all));
     for (int e = member.team_rank(); zeros && e < all; e += member.team_size()) first[e] = Scalar(0);
     return first + run * (entries + Layout::run_gap);
   }
@@ -110,6 +126,13 @@ struct WideTeam {
     if (problem.previous_coefficients && (p == 0 || start(p) != 0)) return nullptr;
     return m_a + p * m_a_step;
   }
+
+  /// Whether every step is a matrix and an offset and nothing else.
+  KOKKOS_FORCEINLINE_FUNCTION bool plain() const {
+    return !problem.previous_coefficients && problem.starts == nullptr && problem.b != nullptr;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION const Scalar* plain_matrix(std::int64_t p) const { return m_a + p * m_a_step; }
+  KOKKOS_FORCEINLINE_FUNCTION Scalar plain_offset(std::int64_t p) const { return problem.b[entry(p)]; }
 
   /// Where this thread's number of position p is in (T, B, D).
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t entry(std::int64_t p) const { return m_entry + p * m_entry_step; }
@@ -127,6 +150,11 @@ struct WideTeam {
 
   /// Where the channel's numbers of step `at` lie in (steps, channels, block_size).
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t place(std::int64_t at) const { return (at * problem.channels() + channel) * K; }
+
+  /// Where the map from the front of this run's group up to its run `at` is kept: K^2 + K numbers.
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t kept_place(std::int64_t at) const {
+    return ((group * problem.channels() + channel) * Layout::runs + at) * (K * K + K);
+  }
 
   /// A row of a panel times a vector in scratch, plus `sum`, from left to right.
   KOKKOS_FORCEINLINE_FUNCTION Scalar dot(const Scalar* row, const Scalar* vector, Scalar sum) const {

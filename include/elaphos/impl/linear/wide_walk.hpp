@@ -12,7 +12,7 @@
 namespace elaphos::impl {
 
 /// Walks runs from a known state, a row a thread: K^2 + K words read a step and K written, the next matrix on its way
-/// while a step waits for the state. With `tile_ends`, the states behind each tile, every tile by itself; without, all
+/// while a step waits for the state. With `ends`, the states behind tiles, every tile by itself; without, all
 /// steps of a channel in one run.
 template <class Member, class Scalar, int size, bool exact>
 struct WideWalk {
@@ -25,7 +25,8 @@ struct WideWalk {
 
   LinearProblem<Scalar> problem;
   WideShape shape;
-  const Scalar* tile_ends;  // (tiles, channels, K), or null
+  const Scalar* ends;  // behind each composed map: (maps, channels, K), or null
+  const Scalar* kept;  // of teams in line: the maps up to each run, as `WideFold` keeps them
 
   static std::size_t scratch_bytes() { return Team::bytes(panel_count * Layout::panel_entries) + Team::bytes(2 * size); }
 
@@ -35,9 +36,8 @@ struct WideWalk {
     Scalar* const states = team.take(2 * size, true);  // in turn, so that one barrier a step is enough
     const Copy copy(problem, team.lane);
     const int lane = team.lane;
-    const std::int64_t first = team.tile * shape.run_steps;
-    std::int64_t last = team.real ? first + shape.run_steps : first;
-    if (last > problem.steps) last = problem.steps;
+    const std::int64_t first = shape.first_step(team.tile);
+    const std::int64_t last = team.real ? shape.first_step(team.tile + 1) : first;
 
     Scalar numbers[batch][rows];
     Scalar added[batch];
@@ -56,7 +56,7 @@ struct WideWalk {
     states[lane] = own;
 
     int now = 0, panel_now = 0;
-    for (std::int64_t i = 0; i < shape.run_steps; i += batch) {
+    for (std::int64_t i = 0; i < shape.most_steps(); i += batch) {
       Scalar own_added[batch];
       ELAPHOS_UNROLL
       for (int j = 0; j < batch; ++j) own_added[j] = added[j];
@@ -100,9 +100,21 @@ struct WideWalk {
 
  private:
   KOKKOS_FUNCTION Scalar entry(const Team& team) const {
-    if (tile_ends != nullptr && team.tile > 0) return tile_ends[team.place(team.tile - 1) + team.lane];
-    const bool given = problem.y0 != nullptr && problem.starts == nullptr;
-    return given ? problem.y0[team.channel * team.K + team.lane] : Scalar(0);
+    const Scalar* front = nullptr;  // of the group; null for zeros
+    if (ends != nullptr && team.group > 0) {
+      front = ends + team.place(team.group - 1);
+    } else if (problem.y0 != nullptr && problem.starts == nullptr) {
+      front = problem.y0 + team.channel * team.K;
+    }
+    const std::int64_t run = team.tile - team.group * shape.line;
+    if (run == 0) return front != nullptr ? front[team.lane] : Scalar(0);
+    const Scalar* const map = kept + team.kept_place(run);
+    const Scalar* const row = map + team.lane * team.K;
+    const Scalar offset = map[team.K * team.K + team.lane];
+    if (front == nullptr) return offset;
+    Scalar sum = offset;
+    for (int k = 0; k < team.K; ++k) sum = multiply_add_any(row[k], front[k], sum);
+    return is_nan(sum) ? team.safe_dot(row, front, offset) : sum;
   }
 };
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_LINEAR_BLOCK_PASS_SOLVER_HPP
+#define ELAPHOS_IMPL_LINEAR_BLOCK_PASS_SOLVER_HPP
+
+#include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/linear/block_pass.hpp>
+#include <elaphos/workspace.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// Runs `BlockPass`.
+template <class ExecutionSpace, class Scalar, int size>
+class BlockPassSolver {
+ public:
+  using Problem = LinearProblem<Scalar>;
+  using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+  using Kernel = BlockPass<Member, Scalar, size>;
+
+  BlockPassSolver(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace)
+      : m_exec(exec), m_workspace(workspace) {}
+
+  static bool possible(const Problem& problem) { return BlockLine<Member, Scalar, size>::possible(problem); }
+
+  bool pays(const Problem& problem) const { return possible(problem); }
+
+  void solve(const Problem& problem) const {
+    TileShape shape;
+    shape.runs = team_size;
+    shape.run_steps = steps_in_a_run<Scalar, size>;
+    shape.tiles = divide_up(problem.steps, std::int64_t(warp_size * shape.run_steps));
+    // As many teams as the device holds at a time, but no map more than all threads of a team look at side by side.
+    const std::int64_t at_a_time = std::max(1, m_exec.concurrency() / 2048) * teams_at_a_time;
+    const std::int64_t most = at_a_time < team_size ? at_a_time : at_a_time / team_size * team_size;
+    const int places = static_cast<int>(std::min(most, divide_up(shape.tiles, std::int64_t(shape.warps()))));
+    const int share = static_cast<int>(divide_up(places, shape.team_size()));
+    shape.tiles_a_team = shape.tiles / (places * shape.warps());  // a warp's, or one more
+    const std::int64_t words = Kernel::Messages::words(share * shape.team_size());
+    auto* const memory =
+        m_workspace.template reserve<unsigned long long>(m_exec, Buffer::linear, static_cast<std::size_t>(words));
+    Kokkos::parallel_for("Elaphos::linear_clear_notices",
+                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(m_exec, 0, words),
+                         ClearNotices{memory});
+    const auto messages = Kernel::Messages::in(memory, share * shape.team_size());
+    Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, teams_at_a_time>> policy(m_exec, places,
+                                                                                               shape.team_size());
+    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(shape))));
+    Kokkos::parallel_for("Elaphos::linear_single_pass", policy, Kernel{problem, shape, messages, places, share});
+  }
+
+ private:
+  static constexpr int team_size = int(512 / sizeof(Scalar));
+  static constexpr int teams_at_a_time = size == 2 ? 5 : 4;
+
+  const ExecutionSpace& m_exec;
+  Workspace<ExecutionSpace>& m_workspace;
+};
+
+}  // namespace elaphos::impl
+
+#endif
