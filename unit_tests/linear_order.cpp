@@ -110,21 +110,22 @@ struct Problem {
   }
 };
 
-std::vector<elaphos::LinearPlan> plans(int K) {
+std::vector<elaphos::LinearPlan> plans(const Problem& problem) {
   using elaphos::LinearPlan;
   std::vector<LinearPlan> out = {LinearPlan::automatic, LinearPlan::by_channel, LinearPlan::tiled,
                                  LinearPlan::team_per_tile};
 #if defined(KOKKOS_ENABLE_CUDA)
-  if (K == 1) out.push_back(LinearPlan::single_pass);
+  const bool one_channel = problem.B == 1 && problem.blocks == 1;
+  if (problem.K == 1 || (problem.K <= 4 && one_channel)) out.push_back(LinearPlan::single_pass);
 #else
-  (void)K;
+  (void)problem;
 #endif
   return out;
 }
 
 void check(const Problem& problem) {
   const auto expected = problem.loop();
-  for (const auto plan : plans(problem.K)) {
+  for (const auto plan : plans(problem)) {
     elaphos::LinearOptions options;
     options.plan = plan;
     options.scan_tile = test::fitting_tile(sizeof(Modular), 256, static_cast<int>(problem.blocks), problem.K);

@@ -18,7 +18,8 @@ enum class LinearPlan {
   automatic,     ///< by shape and execution space
   by_channel,    ///< channels alone are parallel: each walks time
   tiled,         ///< three kernels: composed maps of tiles of time, a scan over them, each tile from its entry
-  single_pass,   ///< devices, blocks of one number: tiles hand the carry on, so that memory is read once
+  single_pass,   ///< one kernel in which tiles tell each other their maps: on CUDA, blocks of one number (memory is then
+                 ///< read once), or one sequence of a dense block of up to 4
   team_per_tile  ///< one team a tile, a thread a step, the tile in scratch memory (the DEER paper's launch scheme)
 };
 

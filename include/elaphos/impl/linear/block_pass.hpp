@@ -27,7 +27,7 @@ namespace elaphos::impl {
 template <class Scalar, int size>
 struct BlockMessages {
   using Maps = NoticeBoard<Scalar, size * size + size>;
-  unsigned int* ticket;  // of the last place drawn; -1 at first
+  unsigned int* ticket;  // the next place to be drawn
   Maps maps;
 
   static std::int64_t words(std::int64_t places) { return 1 + Maps::words * places; }
@@ -36,8 +36,8 @@ struct BlockMessages {
   }
 };
 
-/// Reads K^2 + K words a step, twice but for each warp's first tile, and writes K; a team reads a map of each team before
-/// it, from the cache.
+/// Reads K^2 + K words a step, twice but for each warp's first tile, and writes K; a team reads a map of each team
+/// before it, from the cache.
 template <class Member, class Scalar, int size>
 struct BlockPass {
   using Tile = BlockLine<Member, Scalar, size>;
@@ -61,7 +61,7 @@ struct BlockPass {
     Map* const seen = team.scratch.template take<Map>(std::size_t(shape.warps()));
     Map* const own_maps = team.scratch.template take<Map>(std::size_t(shape.warps()));
     auto* const drawn = team.scratch.template take<unsigned int>(1);
-    if (member.team_rank() == 0) *drawn = Kokkos::atomic_fetch_add(messages.ticket, 1u) + 1u;
+    if (member.team_rank() == 0) *drawn = Kokkos::atomic_fetch_add(messages.ticket, 1u);
     member.team_barrier();
     const int place = static_cast<int>(*drawn), warp = member.team_rank() / warp_size;
     const bool last_in_warp = member.team_rank() % warp_size == warp_size - 1;

@@ -11,16 +11,15 @@
 
 namespace elaphos::impl {
 
-/// Groups of `count` numbers that teams leave for each other, in words of 64 bits that are filled with ones at first. A
-/// word of ones says that nothing is there yet: of numbers only a NaN looks so, for which another NaN does. Half as
-/// long as a `Mailbox`'s letters, which counts where a message is a whole map.
+/// Groups of `count` numbers that teams leave for each other, in words of 64 bits that are zero at first and then hold
+/// the numbers' bits, inverted. So zero says that nothing is there yet: of numbers only a NaN would look so, for which
+/// another NaN does. Half as long as a `Mailbox`'s letters, which counts where a message is a whole map.
 template <class Scalar, int count>
 struct NoticeBoard {
   using Word = unsigned long long;
   static_assert(sizeof(Word) % sizeof(Scalar) == 0);
   static constexpr int in_a_word = int(sizeof(Word) / sizeof(Scalar));
   static constexpr int words = (count + in_a_word - 1) / in_a_word;
-  static constexpr Word nothing = ~Word(0);
   Word* data;
   std::int64_t places;  // the same word of all places lies side by side
 
@@ -37,7 +36,7 @@ struct NoticeBoard {
       for (int v = 0; v < in_a_word; ++v) of_word[v] = numbers[i * in_a_word + v < count ? i * in_a_word + v : 0];
       Word word;
       std::memcpy(&word, of_word, sizeof(Word));
-      *const_cast<volatile Word*>(data + i * places + place) = word == nothing ? nothing >> 1 : word;
+      *const_cast<volatile Word*>(data + i * places + place) = word == ~Word(0) ? Word(1) : ~word;
     }
   }
 
@@ -50,7 +49,7 @@ struct NoticeBoard {
   KOKKOS_FORCEINLINE_FUNCTION static bool is_there(const Notice& notice) {
     bool all = true;
     ELAPHOS_UNROLL
-    for (int i = 0; i < words; ++i) all = all && notice.word[i] != nothing;
+    for (int i = 0; i < words; ++i) all = all && notice.word[i] != 0;
     return all;
   }
 
@@ -58,19 +57,14 @@ struct NoticeBoard {
     ELAPHOS_UNROLL
     for (int i = 0; i < words; ++i) {
       Scalar of_word[in_a_word];
-      std::memcpy(of_word, &notice.word[i], sizeof(Word));
+      const Word word = ~notice.word[i];
+      std::memcpy(of_word, &word, sizeof(Word));
       ELAPHOS_UNROLL
       for (int v = 0; v < in_a_word; ++v) {
         if (i * in_a_word + v < count) numbers[i * in_a_word + v] = of_word[v];
       }
     }
   }
-};
-
-/// Takes all notices down.
-struct ClearNotices {
-  unsigned long long* words;
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { words[i] = ~0ull; }
 };
 
 }  // namespace elaphos::impl
