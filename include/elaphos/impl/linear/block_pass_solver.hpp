@@ -47,7 +47,6 @@ class BlockPassSolver {
     const std::int64_t words = Kernel::Messages::words(share * shape.team_size());
     auto* const memory =
         m_workspace.template reserve<unsigned long long>(m_exec, Buffer::linear, static_cast<std::size_t>(words));
-    // Zeros by Kokkos' own means start sooner than a kernel.
     using Words = Kokkos::View<unsigned long long*, typename ExecutionSpace::memory_space>;
     Kokkos::deep_copy(m_exec, Words(memory, static_cast<std::size_t>(words)), 0ull);
     const auto messages = Kernel::Messages::in(memory, share * shape.team_size());
