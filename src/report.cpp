@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <ostream>
+#include <utility>
 
 namespace elaphos {
 
@@ -30,6 +31,12 @@ std::int64_t SolveReport::critical_path() const {
   return path;
 }
 
+NotConverged::NotConverged(SolveReport of)
+    : std::runtime_error(fmt::format("Elaphos::solve: not converged after {} passes, max residual {:.3g}, error estimate "
+                                     "{:.3g}; options.max_iterations or options.at_limit decide what happens then",
+                                     of.iterations(), of.max_residual, of.error_estimate)),
+      report(std::move(of)) {}
+
 std::string to_string(SolveStatus status) {
   switch (status) {
     case SolveStatus::running: return "running";
@@ -46,6 +53,7 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
   out << fmt::format("plan            {} segments of {} steps, sensitivity {}{}, merge {}\n", report.plan.segments,
                      report.plan.steps_per_segment, to_string(report.plan.sensitivity),
                      report.plan.damped ? ", damped" : "", to_string(report.plan.merge));
+  if (report.windows > 1) out << fmt::format("windows         {}\n", report.windows);
   out << fmt::format("iterations      {}\n", report.iterations());
   out << fmt::format("work factor     {:.3f}\n", report.work_factor());
   out << fmt::format("critical path   {} steps of {}\n", report.critical_path(), report.steps);
@@ -84,11 +92,11 @@ std::string to_json(const SolveReport& report) {
   }
   return fmt::format(
       R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","damped":{},"merge":"{}"}},)"
-      R"("iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
+      R"("windows":{},"iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
       R"("longest_completion":{},"clamped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"first_non_finite":{},)"
       R"("seconds":{},"passes":[{}]}})",
       to_string(report.status), report.stalled, report.plan.segments, report.plan.steps_per_segment,
-      to_string(report.plan.sensitivity), report.plan.damped, to_string(report.plan.merge), report.iterations(), json(report.work_factor()),
+      to_string(report.plan.sensitivity), report.plan.damped, to_string(report.plan.merge), report.windows, report.iterations(), json(report.work_factor()),
       report.critical_path(), report.steps, report.total_steps, report.completion_steps, report.longest_completion,
       report.clamped, json(report.max_residual), json(report.error_estimate), verified, non_finite, seconds, passes);
 }

@@ -283,7 +283,7 @@ TEST_CASE("steering: a report as JSON") {
   report.max_residual = 1e-7;
   CHECK(to_json(report) ==
         R"({"status":"completed sequentially","stalled":true,"plan":{"segments":4,"steps_per_segment":25,)"
-        R"("sensitivity":"diagonal","damped":false,"merge":"tolerance"},"iterations":2,"work_factor":1.5,"critical_path":95,)"
+        R"("sensitivity":"diagonal","damped":false,"merge":"tolerance"},"windows":1,"iterations":2,"work_factor":1.5,"critical_path":95,)"
         R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"clamped":6,"max_residual":1e-07,)"
         R"("error_estimate":0,"verified_residual":null,"first_non_finite":null,"seconds":null,)"
         R"("passes":[{"active_segments":8,"steps":150,"longest_run":25,"max_correction":0.5},)"

@@ -35,7 +35,8 @@ enum class Merge {
 /// \brief What happens when `max_iterations` passes were not enough.
 enum class AtLimit {
   complete_sequentially,  ///< run the loop from the last exact node to the end: the answer is exact
-  return_iterate          ///< give back the last iterate, its residual, and the status `iteration_limit`
+  return_iterate,         ///< give back the last iterate, its residual, and the status `iteration_limit`
+  throw_exception         ///< the same, thrown as `NotConverged`
 };
 
 /// \brief Where the nodes, the states in which segments begin, start from. Guesses that are not finite count as y_0.
@@ -59,6 +60,13 @@ struct SolveOptions {
   double sensitivity_limit = std::numeric_limits<double>::infinity();
   bool stop_when_stalled = true;  ///< exact merges: complete sequentially as soon as further passes would cost more
   InitialGuess initial_guess = InitialGuess::initial_state;
+  /// W: so many steps are solved together, window after window, so that memory does not grow with T; 0: all. Each window
+  /// has its own plan and starts from the end of the one before.
+  std::int64_t window_steps = 0;
+  /// k: y holds ceil(T / k) states, those after steps k, 2 k, ... and T; with k >= T the final one alone. With k > 1 the
+  /// solve goes by windows, of a moderate size if none is given.
+  std::int64_t keep_every = 1;
+  std::int64_t steps = 0;  ///< T, where there is no input and not all states are kept; 0: as x or y says
   /// Called on the host after every pass with the report so far; returns whether to go on. When it says no, y is the last
   /// iterate and the status `stopped`. What it throws leaves `solve`; y is then of no use, the workspace is.
   std::function<bool(const SolveReport& so_far)> observer{};

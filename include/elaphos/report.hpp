@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,8 @@ struct PhaseSeconds {
 /// \brief What a solve did and how far its answer can be trusted.
 struct SolveReport {
   SolveStatus status = SolveStatus::converged;
-  Plan plan{};
+  Plan plan{};                            ///< with windows, the first one's
+  std::int64_t windows = 1;               ///< solved one after another, see `SolveOptions::window_steps`
   std::vector<PassReport> passes{};       ///< one entry a propagate pass
   std::int64_t steps = 0;                 ///< T, the sequential loop's critical path
   std::int64_t total_steps = 0;           ///< T * B
@@ -70,6 +72,13 @@ struct SolveReport {
   double work_factor() const;
   /// \brief Steps that had to follow one another: the sum over passes of the longest run.
   std::int64_t critical_path() const;
+};
+
+/// \brief A solve that ended at its limit with `AtLimit::throw_exception`; y holds the last iterate.
+class NotConverged : public std::runtime_error {
+ public:
+  explicit NotConverged(SolveReport report);
+  SolveReport report;
 };
 
 std::string to_string(SolveStatus status);

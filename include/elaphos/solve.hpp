@@ -90,10 +90,10 @@ SolveReport solve_views(
   check_options(options);
   const int state_size = Traits::state_size(recurrence);
   const int input_size = Traits::input_size(recurrence);
-  check_problem_shapes(shape_of("y0", y0), shape_of("x", x), shape_of("y", y), state_size, input_size);
-  const Problem<Scalar> problem{
-      y0.data(),  x.data(),  y.data(), static_cast<std::int64_t>(y.extent(0)), static_cast<std::int64_t>(y.extent(1)),
-      state_size, input_size};
+  const std::int64_t steps = check_problem_shapes(shape_of("y0", y0), shape_of("x", x), shape_of("y", y), state_size,
+                                                  input_size, options);
+  const Problem<Scalar> problem{y0.data(),  x.data(),  y.data(), 0, steps, static_cast<std::int64_t>(y.extent(1)),
+                                state_size, input_size};
   const auto propagator = Traits::propagator(exec, recurrence, workspace);
   return solve_segments<ExecutionSpace, Scalar>(exec, propagator, problem, options, workspace, warm_start);
 }
@@ -111,7 +111,7 @@ SolveReport solve_views(
 /// \param recurrence  a library cell, a user's `Recurrence`, or `bind_parameters(recurrence, p)`
 /// \param y0          initial states (B, D)
 /// \param x           inputs (T, B, I); empty for a recurrence without inputs
-/// \param y           output (T, B, D); must not overlap x or y0. T = 0 is a valid empty solve
+/// \param y           output (T, B, D), or fewer states with `options.keep_every`; must not overlap x or y0. T = 0 is a valid empty solve
 /// \param workspace   memory to reuse; one per solve in flight
 /// \return what was done and how far to trust it; running out of iterations is a status, not an exception
 /// \throws InvalidArgument for shapes, options or overlaps that make no sense, before anything is written

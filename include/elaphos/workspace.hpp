@@ -24,6 +24,8 @@ enum class Buffer : std::size_t {
   frontier,
   tallies,
   packed_weights,
+  trajectory,
+  window_entry,
   linear,
   sequence_starts,
   count

@@ -10,13 +10,23 @@
 
 namespace elaphos::impl {
 
-void check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, const ArrayShape& y, int state_size,
-                          int input_size) {
+std::int64_t check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, const ArrayShape& y, int state_size,
+                                  int input_size, const SolveOptions& options) {
   const std::size_t D = static_cast<std::size_t>(state_size), I = static_cast<std::size_t>(input_size);
   if (y.extents[2] != D) {
     throw InvalidArgument("y", extents_of(y), fmt::format("(T, B, {}), the recurrence's state size last", state_size));
   }
-  const std::size_t T = y.extents[0], B = y.extents[1];
+  const std::size_t B = y.extents[1], every = static_cast<std::size_t>(options.keep_every);
+  if (every > 1 && options.steps == 0 && I == 0) {
+    throw InvalidArgument("options.steps", "0", "T: neither the input nor y says it, as not every state is kept");
+  }
+  const std::size_t said = every == 1 ? y.extents[0] : x.extents[0];
+  const std::size_t T = options.steps > 0 ? static_cast<std::size_t>(options.steps) : said;
+  if (y.extents[0] != (T + every - 1) / every) {
+    throw InvalidArgument("y", extents_of(y),
+                          fmt::format("{} states, for {} steps of which every {} is kept", (T + every - 1) / every, T,
+                                      every == 1 ? std::string("one") : fmt::format("{}th", every)));
+  }
   if (y0.extents[0] != B || y0.extents[1] != D) {
     throw InvalidArgument("y0", extents_of(y0), fmt::format("({}, {}), as y is {}", B, state_size, extents_of(y)));
   }
@@ -26,11 +36,16 @@ void check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, const Array
                           I == 0 ? std::string("an empty View, as the recurrence has no input")
                                  : fmt::format("({}, {}, {}), as y is {}", T, B, input_size, extents_of(y)));
   }
+  if (every > 1 && options.initial_guess == InitialGuess::trajectory) {
+    throw InvalidArgument("options.initial_guess", to_string(options.initial_guess),
+                          "another one: y does not hold every state");
+  }
   expect_contiguous(y0);
   if (I != 0) expect_contiguous(x);
   expect_contiguous(y);
   expect_apart(y, x);
   expect_apart(y, y0);
+  return static_cast<std::int64_t>(T);
 }
 
 void check_options(const SolveOptions& options) {
@@ -47,6 +62,16 @@ void check_options(const SolveOptions& options) {
   }
   if (options.max_iterations < 1) {
     throw InvalidArgument("options.max_iterations", fmt::format("{}", options.max_iterations), "at least 1");
+  }
+  if (options.window_steps < 0) {
+    throw InvalidArgument("options.window_steps", fmt::format("{}", options.window_steps),
+                          "at least 1, or 0 for all steps at once");
+  }
+  if (options.keep_every < 1) {
+    throw InvalidArgument("options.keep_every", fmt::format("{}", options.keep_every), "at least 1");
+  }
+  if (options.steps < 0) {
+    throw InvalidArgument("options.steps", fmt::format("{}", options.steps), "at least 1, or 0 for as many as x or y has");
   }
   if (options.segments < 0) {
     throw InvalidArgument("options.segments", fmt::format("{}", options.segments), "at least 1, or 0 to let the planner choose");

@@ -330,10 +330,11 @@ class SegmentSolver {
   SolveReport m_report{};
 };
 
+/// All steps of a problem together.
 template <class ExecutionSpace, class Scalar>
-SolveReport solve_segments(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
-                           const Problem<Scalar>& problem, const SolveOptions& options,
-                           Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start) {
+SolveReport solve_at_once(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
+                          const Problem<Scalar>& problem, const SolveOptions& options,
+                          Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start) {
   Kokkos::Profiling::ScopedRegion region("Elaphos::solve");
   const Plan plan = make_plan(
       {problem.steps, problem.batch, problem.state_size, propagator.parallel_workers(exec), propagator.has_jacobian(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "segment_solver.hpp"
+#include "solve_windows.hpp"
 
 #define ELAPHOS_INSTANTIATE(Space)                                                                                 \
   template elaphos::SolveReport elaphos::impl::solve_segments<Space, float>(                                      \

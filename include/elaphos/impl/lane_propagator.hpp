@@ -50,7 +50,7 @@ struct LaneKernel {
     std::int64_t t = range.begin;
     bool merged = false;
     while (t < range.end && !merged) {
-      const StepContext at{t, range.sequence};
+      const StepContext at{problem.first_step + t, range.sequence};
       const std::int64_t entry = t * problem.batch + range.sequence;
       const Scalar* x = problem.x + entry * R::input_size;
       plain_step(recurrence, at, state, x, parameters, next);
@@ -84,8 +84,8 @@ struct LaneKernel {
       const std::int64_t entry = t * problem.batch + range.sequence;
       const Scalar* before = t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D;
       for (int i = 0; i < D; ++i) state[i] = before[i];
-      plain_step(recurrence, StepContext{t, range.sequence}, state, problem.x + entry * R::input_size, parameters,
-                 next);
+      plain_step(recurrence, StepContext{problem.first_step + t, range.sequence}, state,
+                 problem.x + entry * R::input_size, parameters, next);
       StateDifference<Scalar> difference;
       for (int i = 0; i < D; ++i) difference.add(next[i], problem.y[entry * D + i], Scalar(1), Scalar(0));
       if (difference.absolute > residual) residual = difference.absolute;

@@ -12,6 +12,7 @@ struct Problem {
   const Scalar* y0;
   const Scalar* x;
   Scalar* y;
+  std::int64_t first_step;  ///< what recurrences are told for t = 0
   std::int64_t steps;
   std::int64_t batch;
   int state_size;
