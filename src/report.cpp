@@ -60,6 +60,7 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
   out << fmt::format("max residual    {:.3g}\n", report.max_residual);
   out << fmt::format("error estimate  {:.3g}\n", report.error_estimate);
   if (report.verified_residual) out << fmt::format("verified        {:.3g}\n", *report.verified_residual);
+  if (report.growth_rate) out << fmt::format("growth rate     {:.3g} a step\n", *report.growth_rate);
   if (report.clamped > 0) out << fmt::format("clamped         {} entries of sensitivities\n", report.clamped);
   if (report.first_non_finite) {
     out << fmt::format("not finite      first at t = {}, b = {}\n", report.first_non_finite->t,
@@ -80,8 +81,9 @@ std::string to_json(const SolveReport& report) {
                           passes.empty() ? "" : ",", pass.active_segments, pass.steps, pass.longest_run,
                           json(pass.max_correction));
   }
-  std::string verified = "null", non_finite = "null", seconds = "null";
+  std::string verified = "null", growth = "null", non_finite = "null", seconds = "null";
   if (report.verified_residual) verified = json(*report.verified_residual);
+  if (report.growth_rate) growth = json(*report.growth_rate);
   if (report.first_non_finite) {
     non_finite = fmt::format(R"({{"t":{},"b":{}}})", report.first_non_finite->t, report.first_non_finite->b);
   }
@@ -93,12 +95,12 @@ std::string to_json(const SolveReport& report) {
   return fmt::format(
       R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","damped":{},"merge":"{}"}},)"
       R"("windows":{},"iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
-      R"("longest_completion":{},"clamped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"first_non_finite":{},)"
+      R"("longest_completion":{},"clamped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"growth_rate":{},"first_non_finite":{},)"
       R"("seconds":{},"passes":[{}]}})",
       to_string(report.status), report.stalled, report.plan.segments, report.plan.steps_per_segment,
       to_string(report.plan.sensitivity), report.plan.damped, to_string(report.plan.merge), report.windows, report.iterations(), json(report.work_factor()),
       report.critical_path(), report.steps, report.total_steps, report.completion_steps, report.longest_completion,
-      report.clamped, json(report.max_residual), json(report.error_estimate), verified, non_finite, seconds, passes);
+      report.clamped, json(report.max_residual), json(report.error_estimate), verified, growth, non_finite, seconds, passes);
 }
 
 }  // namespace elaphos

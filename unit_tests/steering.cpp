@@ -285,7 +285,7 @@ TEST_CASE("steering: a report as JSON") {
         R"({"status":"completed sequentially","stalled":true,"plan":{"segments":4,"steps_per_segment":25,)"
         R"("sensitivity":"diagonal","damped":false,"merge":"tolerance"},"windows":1,"iterations":2,"work_factor":1.5,"critical_path":95,)"
         R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"clamped":6,"max_residual":1e-07,)"
-        R"("error_estimate":0,"verified_residual":null,"first_non_finite":null,"seconds":null,)"
+        R"("error_estimate":0,"verified_residual":null,"growth_rate":null,"first_non_finite":null,"seconds":null,)"
         R"("passes":[{"active_segments":8,"steps":150,"longest_run":25,"max_correction":0.5},)"
         R"({"active_segments":3,"steps":50,"longest_run":20,"max_correction":"inf"}]})");
   report.error_estimate = -std::numeric_limits<double>::quiet_NaN();
@@ -293,6 +293,6 @@ TEST_CASE("steering: a report as JSON") {
   report.verified_residual = 0.25;
   report.first_non_finite = elaphos::NonFinite{7, 1};
   report.seconds = elaphos::PhaseSeconds{1, 2, 3, 4};
-  CHECK(to_json(report).find(R"("verified_residual":0.25,"first_non_finite":{"t":7,"b":1},)"
+  CHECK(to_json(report).find(R"("verified_residual":0.25,"growth_rate":null,"first_non_finite":{"t":7,"b":1},)"
                              R"("seconds":{"propagate":1,"correct":2,"complete":3,"verify":4})") != std::string::npos);
 }

@@ -70,6 +70,9 @@ struct SolveOptions {
   /// Called on the host after every pass with the report so far; returns whether to go on. When it says no, y is the last
   /// iterate and the status `stopped`. What it throws leaves `solve`; y is then of no use, the workspace is.
   std::function<bool(const SolveReport& so_far)> observer{};
+  /// With dense sensitivities (`newton`, `levenberg_marquardt`): how fast the recurrence amplifies, see
+  /// `SolveReport::growth_rate`.
+  bool estimate_growth = false;
   bool verify = false;        ///< one more sweep measures max |y_t - f(y_{t-1}, x_t)|
   bool measure_time = false;  ///< seconds per phase; fences the caller's instance between phases
 };

@@ -59,6 +59,10 @@ struct SolveReport {
   double max_residual = 0;                ///< largest jump at a node or a merge; 0: y is a trajectory, bit for bit
   double error_estimate = 0;              ///< largest last correction of a node
   std::optional<double> verified_residual{};  ///< max |y_t - f(y_{t-1}, x_t)|, with `SolveOptions::verify`
+  /// Largest Lyapunov exponent of any sequence: natural logarithm of growth, per step; < 0: forgets, > 0: chaotic. With
+  /// `SolveOptions::estimate_growth`; unknown without dense sensitivities, where a segment's product leaves the numbers'
+  /// range (shorter segments help), and after a sequential completion, which carries none.
+  std::optional<double> growth_rate{};
   std::optional<NonFinite> first_non_finite{};
   std::optional<PhaseSeconds> seconds{};
 

@@ -19,6 +19,8 @@ enum class Buffer : std::size_t {
   corrections,
   scan_totals,
   damping,
+  tangents,
+  rates,
   active,
   active_flags,
   frontier,

@@ -4,6 +4,7 @@
 
 #include "../execution_spaces.hpp"
 #include "damped_scan.hpp"
+#include "growth.hpp"
 #include "node_kernels.hpp"
 #include "node_scan.hpp"
 #include "phase_clock.hpp"
@@ -76,6 +77,7 @@ class SegmentSolver {
     if (m_completing) complete();
     if (m_warm_start != nullptr && m_report.plan.segments > 1) keep_nodes(*m_warm_start);
     find_non_finite();
+    if (m_options.estimate_growth) estimate_growth();
     if (m_options.verify) verify();
     m_report.seconds = m_clock.seconds();
     return std::move(m_report);
@@ -283,6 +285,21 @@ class SegmentSolver {
         warm_start.keep(m_exec, plan.segments, plan.steps_per_segment, problem.batch, problem.state_size);
     for_each_segment("Elaphos::keep_nodes",
                      KeepNodes<Scalar>{m_nodes, m_report.status == SolveStatus::completed_sequentially, kept});
+  }
+
+  void estimate_growth() {
+    if (m_nodes.segments.sensitivity != Sensitivity::dense || m_report.plan.segments == 1 || m_completing) return;
+    const std::size_t batch = static_cast<std::size_t>(m_nodes.segments.problem.batch);
+    const std::size_t D = static_cast<std::size_t>(m_nodes.segments.problem.state_size);
+    Scalar* const tangents = m_workspace->template reserve<Scalar>(m_exec, Buffer::tangents, 2 * batch * D);
+    double* const rates = m_workspace->template reserve<double>(m_exec, Buffer::rates, batch);
+    Kokkos::parallel_for("Elaphos::tangent_growth",
+                         Kokkos::TeamPolicy<ExecutionSpace>(m_exec, static_cast<int>(batch), Kokkos::AUTO),
+                         TangentGrowth<ExecutionSpace, Scalar>{m_nodes, tangents, rates});
+    double largest = 0;
+    Kokkos::parallel_reduce("Elaphos::largest_rate", Segments(m_exec, 0, static_cast<std::int64_t>(batch)),
+                            LargestRate{rates}, Kokkos::Max<double>(largest));
+    if (std::isfinite(largest)) m_report.growth_rate = largest;
   }
 
   void find_non_finite() {

@@ -113,6 +113,15 @@ class WindowSolver {
     if (window.verified_residual) {
       all.verified_residual = std::max(all.verified_residual.value_or(0), *window.verified_residual);
     }
+    if (window.growth_rate) {
+      // Windows count by their length; what one does not know is not made up.
+      const double before = static_cast<double>(all.steps - window.steps), now = static_cast<double>(window.steps);
+      if (begin == 0 || all.growth_rate) {
+        all.growth_rate = (all.growth_rate.value_or(0) * before + *window.growth_rate * now) / (before + now);
+      }
+    } else {
+      all.growth_rate.reset();
+    }
     if (window.first_non_finite && !all.first_non_finite) {
       all.first_non_finite = NonFinite{window.first_non_finite->t + begin, window.first_non_finite->b};
     }
