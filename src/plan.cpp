@@ -3,6 +3,10 @@
 #include <elaphos/impl/divide_up.hpp>
 #include <elaphos/plan.hpp>
 
+#include "planner_table.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -12,30 +16,27 @@ namespace {
 
 using impl::divide_up;
 
-// Below this many steps the loop is over before a second thread has woken up.
-constexpr std::int64_t shortest_parallel = 128;
-// Segments much shorter than a typical merge (28 to 89 steps at PyTorch's initialisation) would be run twice in full.
-constexpr std::int64_t shortest_segment = 192;
-// From so many workers on, a device, more segments than workers no longer pay; a few threads want some to balance by.
-constexpr std::int64_t many_workers = 256;
-constexpr std::int64_t segments_per_thread = 4;
-// Up to this state size a dense product costs about as much as the step itself, and sees what couples the states.
-constexpr int dense_up_to = 4;
+struct Segments {
+  std::int64_t count;
+  std::string why;
+};
 
-std::int64_t automatic_segments(const PlanRequest& request) {
-  if (request.steps < shortest_parallel || request.parallel_workers <= 1) return 1;
-  const bool device = request.parallel_workers >= many_workers;
-  if (request.batch >= request.parallel_workers) return 1;
-  const std::int64_t wanted = request.parallel_workers * (device ? 1 : segments_per_thread);
-  const std::int64_t most = std::max<std::int64_t>(request.steps / shortest_segment, 1);
-  return std::min(divide_up(wanted, request.batch), most);
+Segments automatic_segments(const PlanRequest& request, const impl::PlannerThresholds& at) {
+  const std::int64_t T = request.steps, B = request.batch, workers = request.parallel_workers;
+  if (T < at.shortest_parallel) return {1, fmt::format("{} steps are over before others could help", T)};
+  if (workers <= 1) return {1, "there is one worker"};
+  if (B >= workers) return {1, fmt::format("{} sequences keep all {} workers busy", B, workers)};
+  const std::int64_t wanted = divide_up(workers * at.segments_per_worker, B);
+  const std::int64_t most = std::max<std::int64_t>(T / at.shortest_segment, 1);
+  if (wanted <= most) return {wanted, fmt::format("{} for each of {} workers", at.segments_per_worker, workers)};
+  return {most, fmt::format("shorter ones than {} steps would be run twice in full", at.shortest_segment)};
 }
 
 // Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's end. A
 // tolerance also serves longer memories, and cannot be judged without sensitivities.
-Method automatic_method(const PlanRequest& request, Merge merge) {
+Method automatic_method(const PlanRequest& request, Merge merge, const impl::PlannerThresholds& at) {
   if (!request.has_jacobian || merge == Merge::exact) return Method::jacobi;
-  return request.state_size <= dense_up_to ? Method::newton : Method::quasi_newton;
+  return request.state_size <= at.dense_up_to ? Method::newton : Method::quasi_newton;
 }
 
 Sensitivity sensitivity_of(Method method) {
@@ -61,30 +62,68 @@ void check_method(const PlanRequest& request, Method method) {
   }
 }
 
-}  // namespace
+std::string why_method(const PlanRequest& request, const Plan& plan, const impl::PlannerThresholds& at) {
+  if (!request.has_jacobian) return "the recurrence has no Jacobian";
+  if (plan.merge == Merge::exact) return "segments meet bit for bit where the recurrence forgets, and need no derivatives then";
+  return request.state_size <= at.dense_up_to
+             ? fmt::format("up to {} states a dense product is cheap", at.dense_up_to)
+             : fmt::format("over {} states a dense product costs more than the step", at.dense_up_to);
+}
 
-Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
+struct Explained {
   Plan plan;
-  plan.merge = options.merge;
+  std::string text;
+};
+
+Explained plan_in_words(const PlanRequest& request, const SolveOptions& options) {
+  const impl::PlannerThresholds& at = impl::thresholds_of(request.architecture);
   check_method(request, options.method);
-  const Method method = options.method == Method::automatic ? automatic_method(request, options.merge) : options.method;
+  Explained out;
+  Plan& plan = out.plan;
+  const auto say = [&](const std::string& line) { out.text += line + "\n"; };
+  say(fmt::format("T = {}, B = {}, D = {}; {} workers, {} (thresholds from {})", request.steps, request.batch,
+                  request.state_size, request.parallel_workers, request.architecture, at.measured));
+  plan.merge = options.merge;
+  const bool chosen = options.method == Method::automatic;
+  const Method method = chosen ? automatic_method(request, options.merge, at) : options.method;
   plan.sensitivity = sensitivity_of(method);
   plan.damped = method == Method::levenberg_marquardt || method == Method::quasi_levenberg_marquardt;
-  // A tolerance cannot be judged without derivatives, so merges are exact then.
   if (!request.has_jacobian) plan.merge = Merge::exact;
-  if (request.steps == 0 || request.batch == 0) return plan;
+  say(fmt::format("merge {}: {}", to_string(plan.merge),
+                  plan.merge == options.merge ? "as asked for" : "without derivatives no tolerance can be judged"));
+  if (request.steps == 0 || request.batch == 0) {
+    say("there is nothing to solve");
+    return out;
+  }
+  std::string why = "as asked for";
   if (options.steps_per_segment > 0) {
     plan.steps_per_segment = std::min(options.steps_per_segment, request.steps);
   } else {
-    const std::int64_t segments = options.segments > 0 ? options.segments : automatic_segments(request);
-    plan.steps_per_segment = divide_up(request.steps, std::min(segments, request.steps));
+    Segments segments{options.segments, why};
+    if (options.segments == 0) segments = automatic_segments(request, at);
+    why = segments.why;
+    plan.steps_per_segment = divide_up(request.steps, std::min(segments.count, request.steps));
   }
   plan.segments = divide_up(request.steps, plan.steps_per_segment);
-  if (plan.segments == 1) {  // there is no node to correct
+  say(fmt::format("{} segments of {} steps a sequence: {}", plan.segments, plan.steps_per_segment, why));
+  if (plan.segments == 1) {
     plan.sensitivity = Sensitivity::none;
     plan.damped = false;
+    say("the sequential loop: there is no node to correct");
+    return out;
   }
-  return plan;
+  say(fmt::format("method {}: {}", to_string(method), chosen ? why_method(request, plan, at) : "as asked for"));
+  return out;
+}
+
+}  // namespace
+
+Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
+  return plan_in_words(request, options).plan;
+}
+
+std::string explain(const PlanRequest& request, const SolveOptions& options) {
+  return plan_in_words(request, options).text;
 }
 
 std::string to_string(Sensitivity sensitivity) {

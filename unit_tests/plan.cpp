@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // How time is cut: what the planner chooses, and that it keeps what the caller fixes.
+#include "support/layers.hpp"
+
 #include <elaphos/elaphos.hpp>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 namespace {
 
+using elaphos::explain;
 using elaphos::Merge;
 using elaphos::Plan;
 using elaphos::PlanRequest;
 using elaphos::Method;
 using elaphos::SolveOptions;
+using test::Exec;
 
 Plan plan_for(std::int64_t steps, std::int64_t batch, std::int64_t workers, const SolveOptions& options = {},
               int state_size = 32, bool has_jacobian = true) {
-  return elaphos::make_plan(PlanRequest{steps, batch, state_size, workers, has_jacobian}, options);
+  return elaphos::make_plan(PlanRequest{steps, batch, state_size, workers, has_jacobian, false, workers < 256 ? "host" : "cuda 9.0"}, options);
 }
 
 }  // namespace
@@ -84,4 +89,41 @@ TEST_CASE("plan: the segments cover the steps, whatever the sizes") {
       }
     }
   }
+}
+
+TEST_CASE("plan: a device that was not measured has the loop below 128 steps and segments above 512") {
+  const auto segments = [](std::int64_t steps) {
+    return elaphos::make_plan(PlanRequest{steps, 1, 8, 4000, true, false, "cuda 99.0"}, {}).segments;
+  };
+  CHECK(segments(127) == 1);
+  for (const std::int64_t steps : {513, 1000, 100'000}) CHECK(segments(steps) > 1);
+}
+
+TEST_CASE("plan: explain says what was chosen and why") {
+  using Catch::Matchers::ContainsSubstring;
+  const PlanRequest request{10'000, 1, 32, 8, true, false, "host"};
+  SolveOptions options;
+  CHECK_THAT(explain(request, options), ContainsSubstring("32 segments of 313 steps a sequence: 4 for each of 8 workers") &&
+                                            ContainsSubstring("method jacobi") && ContainsSubstring("merge exact"));
+  options.merge = Merge::tolerance;
+  CHECK_THAT(explain(request, options), ContainsSubstring("method quasi_newton: over 4 states"));
+  options.segments = 10;
+  options.method = Method::newton;
+  CHECK_THAT(explain(request, options), ContainsSubstring("10 segments of 1000 steps a sequence: as asked for") &&
+                                            ContainsSubstring("method newton: as asked for"));
+  CHECK_THAT(explain(PlanRequest{100, 1, 32, 8, true}, {}), ContainsSubstring("100 steps are over before others could help") &&
+                                                     ContainsSubstring("the sequential loop"));
+  CHECK_THAT(explain(PlanRequest{100'000, 50, 32, 8, true}, {}), ContainsSubstring("50 sequences keep all 8 workers busy"));
+  CHECK_THAT(explain(PlanRequest{1000, 1, 32, 8, false}, {}),
+             ContainsSubstring("the recurrence has no Jacobian"));
+}
+
+TEST_CASE("plan: a request made for a recurrence gives the plan that its solve takes") {
+  auto problem = test::random_problem<float>(test::CellKind::gru, 16, 4, 5000, 1, 3);
+  const auto request = elaphos::plan_request(Exec(), elaphos::Gru(test::weights_on_device<float>(problem.layer)), 5000, 1);
+  const Plan plan = elaphos::make_plan(request, {});
+  const auto report = problem.solve({});
+  CHECK(report.plan.segments == plan.segments);
+  CHECK(report.plan.steps_per_segment == plan.steps_per_segment);
+  CHECK(request.has_jacobian);
 }

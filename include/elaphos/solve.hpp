@@ -100,6 +100,14 @@ SolveReport solve_views(
 
 }  // namespace impl
 
+/// \brief What the planner needs to know, for `make_plan` and `explain`, of T steps of B sequences.
+template <class ExecutionSpace, class R>
+PlanRequest plan_request(const ExecutionSpace& exec, const R& recurrence, std::int64_t steps, std::int64_t batch) {
+  Workspace<ExecutionSpace> workspace;
+  const auto propagator = impl::TraitsOf<R>::propagator(exec, recurrence, workspace);
+  return impl::request_of(exec, propagator, steps, batch, impl::TraitsOf<R>::state_size(recurrence));
+}
+
 /// \brief Evaluates y_t = f(y_{t-1}, x_t), t = 1..T, for B sequences, in parallel over time.
 ///
 /// Cuts time into segments, propagates all of them at once from guessed entry states (nodes), corrects the nodes by

@@ -353,10 +353,8 @@ SolveReport solve_at_once(const ExecutionSpace& exec, const Propagator<Execution
                           const Problem<Scalar>& problem, const SolveOptions& options,
                           Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start) {
   Kokkos::Profiling::ScopedRegion region("Elaphos::solve");
-  const Plan plan = make_plan(
-      {problem.steps, problem.batch, problem.state_size, propagator.parallel_workers(exec), propagator.has_jacobian(),
-       propagator.jacobian_blocks().size > 0},
-      options);
+  const Plan plan =
+      make_plan(request_of(exec, propagator, problem.steps, problem.batch, problem.state_size), options);
   propagator.check_sensitivity(plan.sensitivity);
   if (problem.steps == 0 || problem.batch == 0) {
     SolveReport empty;

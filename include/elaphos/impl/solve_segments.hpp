@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_IMPL_SOLVE_SEGMENTS_HPP
 #define ELAPHOS_IMPL_SOLVE_SEGMENTS_HPP
 
+#include <elaphos/impl/architecture.hpp>
 #include <elaphos/impl/propagator.hpp>
 #include <elaphos/options.hpp>
 #include <elaphos/report.hpp>
@@ -14,6 +15,18 @@ namespace elaphos::impl {
 void check_options(const SolveOptions& options);
 
 /// The segmented Newton iteration; `warm_start` may be null. Compiled in the library for float and double on every enabled execution space.
+template <class ExecutionSpace, class Scalar>
+PlanRequest request_of(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
+                       std::int64_t steps, std::int64_t batch, int state_size) {
+  return {steps,
+          batch,
+          state_size,
+          propagator.parallel_workers(exec),
+          propagator.has_jacobian(),
+          propagator.jacobian_blocks().size > 0,
+          architecture_of(exec)};
+}
+
 template <class ExecutionSpace, class Scalar>
 SolveReport solve_segments(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                            const Problem<Scalar>& problem, const SolveOptions& options,
