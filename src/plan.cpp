@@ -53,9 +53,12 @@ Sensitivity sensitivity_of(Method method) {
 }
 
 void check_method(const PlanRequest& request, Method method) {
-  if (sensitivity_of(method) != Sensitivity::none && !request.has_jacobian) {
+  const Sensitivity wanted = sensitivity_of(method);
+  if (!request.has_jacobian && wanted != Sensitivity::none &&
+      !(request.has_jacobian_times && wanted == Sensitivity::diagonal)) {
     throw InvalidArgument("options.method", to_string(method),
-                          "jacobi or automatic: the recurrence has no jacobian()");
+                          request.has_jacobian_times ? "a quasi method, jacobi or automatic: there is only jacobian_times()"
+                                                     : "jacobi or automatic: the recurrence has no jacobian()");
   }
   if (method == Method::block_quasi_newton && !request.has_jacobian_blocks) {
     throw InvalidArgument("options.method", to_string(method), "another one: the recurrence names no jacobian_blocks");
@@ -88,7 +91,7 @@ Explained plan_in_words(const PlanRequest& request, const SolveOptions& options)
   const Method method = chosen ? automatic_method(request, options.merge, at) : options.method;
   plan.sensitivity = sensitivity_of(method);
   plan.damped = method == Method::levenberg_marquardt || method == Method::quasi_levenberg_marquardt;
-  if (!request.has_jacobian) plan.merge = Merge::exact;
+  if (!request.has_jacobian && plan.sensitivity == Sensitivity::none) plan.merge = Merge::exact;
   say(fmt::format("merge {}: {}", to_string(plan.merge),
                   plan.merge == options.merge ? "as asked for" : "without derivatives no tolerance can be judged"));
   if (request.steps == 0 || request.batch == 0) {

@@ -19,7 +19,7 @@ using test::Exec;
 
 Plan plan_for(std::int64_t steps, std::int64_t batch, std::int64_t workers, const SolveOptions& options = {},
               int state_size = 32, bool has_jacobian = true) {
-  return elaphos::make_plan(PlanRequest{steps, batch, state_size, workers, has_jacobian, false, workers < 256 ? "host" : "cuda 9.0"}, options);
+  return elaphos::make_plan(PlanRequest{steps, batch, state_size, workers, has_jacobian, false, false, workers < 256 ? "host" : "cuda 9.0"}, options);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ TEST_CASE("plan: the segments cover the steps, whatever the sizes") {
 
 TEST_CASE("plan: a device that was not measured has the loop below 128 steps and segments above 512") {
   const auto segments = [](std::int64_t steps) {
-    return elaphos::make_plan(PlanRequest{steps, 1, 8, 4000, true, false, "cuda 99.0"}, {}).segments;
+    return elaphos::make_plan(PlanRequest{steps, 1, 8, 4000, true, false, false, "cuda 99.0"}, {}).segments;
   };
   CHECK(segments(127) == 1);
   for (const std::int64_t steps : {513, 1000, 100'000}) CHECK(segments(steps) > 1);
@@ -101,7 +101,7 @@ TEST_CASE("plan: a device that was not measured has the loop below 128 steps and
 
 TEST_CASE("plan: explain says what was chosen and why") {
   using Catch::Matchers::ContainsSubstring;
-  const PlanRequest request{10'000, 1, 32, 8, true, false, "host"};
+  const PlanRequest request{10'000, 1, 32, 8, true, false, false, "host"};
   SolveOptions options;
   CHECK_THAT(explain(request, options), ContainsSubstring("32 segments of 313 steps a sequence: 4 for each of 8 workers") &&
                                             ContainsSubstring("method jacobi") && ContainsSubstring("merge exact"));

@@ -33,6 +33,7 @@ struct PlanRequest {
   int state_size;                 ///< D
   std::int64_t parallel_workers;  ///< segments that the execution space advances at the same time
   bool has_jacobian;              ///< sensitivities other than `none` are possible
+  bool has_jacobian_times = false;   ///< the quasi methods are possible
   bool has_jacobian_blocks = false;  ///< `Method::block_quasi_newton` is possible
   /// "host", "cuda 9.0", ...: a row of the planner's table; of others nothing is known. See `architecture_of`.
   std::string architecture = "host";

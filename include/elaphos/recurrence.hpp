@@ -51,6 +51,8 @@ struct JacobianBlocks {
 ///   It has no side effects and depends on nothing but its arguments, so that a step gives the same bits whoever runs it;
 /// - optional `jacobian(at, y, x, p, J)`: writes every J(i, j) = d next[i] / d y[j]. Without it only `Method::jacobi` can be
 ///   used;
+/// - optional `jacobian_times(at, y, x, p, v, out)`, for those whose Jacobian is dear: writes out[0..D) = J v. Its diagonal
+///   is then estimated with random signs (Hutchinson, Commun. Stat. 1990), for the quasi methods;
 /// - optional `jacobian_blocks`, a `static constexpr JacobianBlocks` with a size of 2, 3 or 4, for
 ///   `Method::block_quasi_newton`; size * stride divides D.
 ///
@@ -67,6 +69,14 @@ concept RecurrenceWithJacobian =
     Recurrence<R> && requires(const R& recurrence, StepContext at, const typename R::scalar_type* in,
                               JacobianRef<typename R::scalar_type> jacobian) {
       recurrence.jacobian(at, in, in, in, jacobian);
+    };
+
+/// \brief A recurrence that supplies products of that matrix with a vector, and not the matrix.
+template <class R>
+concept RecurrenceWithJacobianTimes =
+    Recurrence<R> && !RecurrenceWithJacobian<R> &&
+    requires(const R& recurrence, StepContext at, const typename R::scalar_type* in, typename R::scalar_type* out) {
+      recurrence.jacobian_times(at, in, in, in, in, out);
     };
 
 namespace impl {

@@ -112,11 +112,35 @@ struct LaneKernel {
     }
 
     KOKKOS_FUNCTION void advance(const LaneKernel& kernel, StepContext at, const Scalar* state, const Scalar* x) {
-      if constexpr (Carried != Sensitivity::none) {
+      if constexpr (Carried == Sensitivity::diagonal && RecurrenceWithJacobianTimes<R>) {
+        estimate(kernel, at, state, x);
+      } else if constexpr (Carried != Sensitivity::none) {
         Scalar jacobian[D * D];
         kernel.recurrence.jacobian(at, state, x, kernel.parameters, JacobianRef<Scalar>(jacobian, D));
         for (int g = 0; g < stretches; ++g) multiply(g, jacobian);
       }
+    }
+
+    // v_i (J v)_i for random signs v has the mean J_ii. The signs are a function of t and b, so that bits repeat.
+    KOKKOS_FUNCTION void estimate(const LaneKernel& kernel, StepContext at, const Scalar* state, const Scalar* x) {
+      Scalar signs[D], times[D];
+      std::uint64_t bits = 0;
+      for (int i = 0; i < D; ++i) {
+        if (i % 64 == 0) bits = random_bits(at, i / 64);
+        signs[i] = (bits >> (i % 64)) & 1 ? Scalar(1) : Scalar(-1);
+      }
+      kernel.recurrence.jacobian_times(at, state, x, kernel.parameters, static_cast<const Scalar*>(signs),
+                                       static_cast<Scalar*>(times));
+      for (int i = 0; i < D; ++i) value[i] *= signs[i] * times[i];
+    }
+
+    // splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+    KOKKOS_FUNCTION static std::uint64_t random_bits(StepContext at, int word) {
+      std::uint64_t bits = 0x9E3779B97F4A7C15u * (static_cast<std::uint64_t>(at.t) + 1) +
+                           0xD1B54A32D192ED03u * (static_cast<std::uint64_t>(at.b) + 1) + static_cast<std::uint64_t>(word);
+      bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
+      bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
+      return bits ^ (bits >> 31);
     }
 
     // A block of value <- that of the jacobian * value, column by column, and the growth of its largest entry.
@@ -150,7 +174,8 @@ struct LaneKernel {
     }
 
     KOKKOS_FUNCTION Scalar growth() const {
-      if constexpr (Carried == Sensitivity::none) return infinite<Scalar>();
+      // An estimated diagonal says nothing about the worst case: only exact merges then.
+      if constexpr (Carried == Sensitivity::none || RecurrenceWithJacobianTimes<R>) return infinite<Scalar>();
       Scalar worst = 0;
       for (int i = 0; i < stretches; ++i) {
         if (stretch[i].worst() > worst) worst = stretch[i].worst();
@@ -182,6 +207,8 @@ class LanePropagator final : public Propagator<ExecutionSpace, typename R::scala
 
   bool has_jacobian() const override { return RecurrenceWithJacobian<R>; }
 
+  bool has_jacobian_times() const override { return RecurrenceWithJacobianTimes<R>; }
+
   JacobianBlocks jacobian_blocks() const override { return jacobian_blocks_of<R>(); }
 
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override { return exec.concurrency(); }
@@ -195,6 +222,9 @@ class LanePropagator final : public Propagator<ExecutionSpace, typename R::scala
         if (arguments.sensitivity == Sensitivity::block) return launch<Sensitivity::block>(exec, arguments);
       }
       if (arguments.sensitivity == Sensitivity::dense) return launch<Sensitivity::dense>(exec, arguments);
+    }
+    if constexpr (RecurrenceWithJacobianTimes<R>) {
+      if (arguments.sensitivity == Sensitivity::diagonal) return launch<Sensitivity::diagonal>(exec, arguments);
     }
     launch<Sensitivity::none>(exec, arguments);
   }

@@ -18,6 +18,9 @@ class Propagator {
   /// Whether sensitivities other than `none` can be carried.
   virtual bool has_jacobian() const = 0;
 
+  /// Whether the diagonal one can, without the others.
+  virtual bool has_jacobian_times() const { return false; }
+
   /// The blocks of `Sensitivity::block`; size 0 where the recurrence names none.
   virtual JacobianBlocks jacobian_blocks() const { return {}; }
 

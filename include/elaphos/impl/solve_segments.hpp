@@ -23,6 +23,7 @@ PlanRequest request_of(const ExecutionSpace& exec, const Propagator<ExecutionSpa
           state_size,
           propagator.parallel_workers(exec),
           propagator.has_jacobian(),
+          propagator.has_jacobian_times(),
           propagator.jacobian_blocks().size > 0,
           architecture_of(exec)};
 }
