@@ -2,8 +2,10 @@
 #ifndef ELAPHOS_ELAPHOS_HPP
 #define ELAPHOS_ELAPHOS_HPP
 
+#include <elaphos/batched_recurrence.hpp>
 #include <elaphos/cells/elman.hpp>
 #include <elaphos/cells/gru.hpp>
+#include <elaphos/check_recurrence.hpp>
 #include <elaphos/errors.hpp>
 #include <elaphos/linear_gradient.hpp>
 #include <elaphos/linear_options.hpp>

@@ -2,8 +2,10 @@
 #ifndef ELAPHOS_SOLVE_HPP
 #define ELAPHOS_SOLVE_HPP
 
+#include <elaphos/batched_recurrence.hpp>
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/errors.hpp>
+#include <elaphos/impl/batched_propagator.hpp>
 #include <elaphos/impl/check_views.hpp>
 #include <elaphos/impl/lane_propagator.hpp>
 #include <elaphos/impl/solve_segments.hpp>
@@ -72,12 +74,22 @@ struct TraitsOf<Cell> {
   }
 };
 
-// Checks at the door, then the solver.
+template <HasRunTimeSizes R>
+struct TraitsOf<R> {
+  using scalar_type = typename R::scalar_type;
+  static int state_size(const R& recurrence) { return recurrence.state_size(); }
+  static int input_size(const R& recurrence) { return recurrence.input_size(); }
+
+  template <class ExecutionSpace>
+  static auto propagator(const ExecutionSpace&, const R& recurrence, Workspace<ExecutionSpace>& workspace) {
+    return BatchedPropagator<ExecutionSpace, R>(recurrence, workspace);
+  }
+};
+
+// Checks at the door: types when the caller's code is compiled, shapes when it runs.
 template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
-SolveReport solve_views(
-    const ExecutionSpace& exec, const R& recurrence, const InitialView& y0, const InputView& x, const OutputView& y,
-    const SolveOptions& options, Workspace<ExecutionSpace>& workspace,
-    std::type_identity_t<WarmStart<ExecutionSpace, typename TraitsOf<R>::scalar_type>*> warm_start) {
+auto problem_of(const R& recurrence, const InitialView& y0, const InputView& x, const OutputView& y,
+                const SolveOptions& options) {
   using Traits = TraitsOf<R>;
   using Scalar = typename Traits::scalar_type;
   static_assert(Kokkos::is_execution_space<ExecutionSpace>::value,
@@ -86,16 +98,25 @@ SolveReport solve_views(
   static_assert(ViewCheck<ExecutionSpace, Scalar, 3, InputView>::passed);
   static_assert(ViewCheck<ExecutionSpace, Scalar, 3, OutputView>::passed);
   static_assert(!std::is_const_v<typename OutputView::value_type>, "Elaphos: y is written: its View must not be const");
-
-  check_options(options);
   const int state_size = Traits::state_size(recurrence);
   const int input_size = Traits::input_size(recurrence);
   const std::int64_t steps = check_problem_shapes(shape_of("y0", y0), shape_of("x", x), shape_of("y", y), state_size,
                                                   input_size, options);
-  const Problem<Scalar> problem{y0.data(),  x.data(),  y.data(), 0, steps, static_cast<std::int64_t>(y.extent(1)),
-                                state_size, input_size};
+  return Problem<Scalar>{y0.data(),  x.data(),  y.data(), 0, steps, static_cast<std::int64_t>(y.extent(1)),
+                         state_size, input_size};
+}
+
+template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
+SolveReport solve_views(
+    const ExecutionSpace& exec, const R& recurrence, const InitialView& y0, const InputView& x, const OutputView& y,
+    const SolveOptions& options, Workspace<ExecutionSpace>& workspace,
+    std::type_identity_t<WarmStart<ExecutionSpace, typename TraitsOf<R>::scalar_type>*> warm_start) {
+  using Traits = TraitsOf<R>;
+  check_options(options);
+  const auto problem = problem_of<ExecutionSpace>(recurrence, y0, x, y, options);
   const auto propagator = Traits::propagator(exec, recurrence, workspace);
-  return solve_segments<ExecutionSpace, Scalar>(exec, propagator, problem, options, workspace, warm_start);
+  return solve_segments<ExecutionSpace, typename Traits::scalar_type>(exec, propagator, problem, options, workspace,
+                                                                      warm_start);
 }
 
 }  // namespace impl
@@ -116,10 +137,11 @@ PlanRequest plan_request(const ExecutionSpace& exec, const R& recurrence, std::i
 /// of the sequential loop on the same execution space.
 ///
 /// \param exec        runs all kernels; it is waited for (nothing else is) before the report is returned
-/// \param recurrence  a library cell, a user's `Recurrence`, or `bind_parameters(recurrence, p)`
+/// \param recurrence  a library cell, a user's `Recurrence`, `bind_parameters(recurrence, p)`, or a `BatchedRecurrence`
 /// \param y0          initial states (B, D)
 /// \param x           inputs (T, B, I); empty for a recurrence without inputs
-/// \param y           output (T, B, D), or fewer states with `options.keep_every`; must not overlap x or y0. T = 0 is a valid empty solve
+/// \param y           output (T, B, D), or fewer states with `options.keep_every`; must not overlap x or y0. T = 0 is a
+///                    valid empty solve
 /// \param workspace   memory to reuse; one per solve in flight
 /// \return what was done and how far to trust it; running out of iterations is a status, not an exception
 /// \throws InvalidArgument for shapes, options or overlaps that make no sense, before anything is written

@@ -30,6 +30,9 @@ enum class Buffer : std::size_t {
   window_entry,
   linear,
   sequence_starts,
+  batch_numbers,
+  batch_rows,
+  batch_contexts,
   count
 };
 

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Recurrences whose step is a set of kernels: the bits of a host loop and the passes of the same recurrence in threads.
+#include "support/rings.hpp"
+
+#include <elaphos/elaphos.hpp>
+
+#include <catch2/catch_template_test_macros.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace {
+
+using elaphos::SolveOptions;
+using elaphos::SolveStatus;
+using elaphos::StepBatch;
+using test::Exec;
+using test::Indices;
+using test::Memory;
+using test::RingProblem;
+using Sequence = elaphos::SequenceView<double, Memory>;
+using State = elaphos::StateView<double, Memory>;
+
+// One state, no input, `Entry` makes the next.
+template <class Entry>
+struct Scalars {
+  using scalar_type = double;
+  Entry entry;
+  int state_size() const { return 1; }
+  int input_size() const { return 0; }
+  template <class Space>
+  void step(const Space& exec, const StepBatch<Space, double>& batch) const {
+    const Entry f = entry;
+    Kokkos::parallel_for("test::scalars", Indices<Space>(exec, 0, batch.count),
+                         KOKKOS_LAMBDA(std::int64_t r) { batch.next(r, 0) = f(batch.at(r), batch.y(r, 0)); });
+  }
+};
+
+struct Chaos {
+  KOKKOS_FUNCTION double operator()(elaphos::StepContext, double y) const { return 4 * y * (1 - y); }
+};
+
+// From above 1 to infinity, and to NaN at step 300.
+struct Explosion {
+  KOKKOS_FUNCTION double operator()(elaphos::StepContext at, double y) const { return at.t == 300 ? y - y : y * y; }
+};
+
+std::vector<double> loop(const auto& entry, std::int64_t T, const std::vector<double>& y0) {
+  std::vector<double> all, state = y0;
+  for (std::int64_t t = 0; t < T; ++t) {
+    for (std::size_t b = 0; b < y0.size(); ++b) {
+      state[b] = entry(elaphos::StepContext{t, static_cast<std::int64_t>(b)}, state[b]);
+      all.push_back(state[b]);
+    }
+  }
+  return all;
+}
+
+template <class Scalar, int D>
+void check_ring() {
+  for (const std::int64_t T : {1, 2, 255, 257, 1000}) {
+    for (const std::int64_t B : {1, 3}) {
+      const RingProblem<Scalar> problem(T, B, D, 2);
+      const std::vector<Scalar> expected = problem.expected();
+      for (const std::int64_t N : {std::int64_t(1), std::int64_t(2), std::int64_t(7), T}) {
+        SolveOptions options;
+        options.segments = N;
+        const auto lanes = problem.solve(test::LaneRing<Scalar, D, 2>{}, options);
+        const std::vector<Scalar> of_lanes = test::to_host(problem.y);
+        Kokkos::deep_copy(problem.y, Scalar(-77));
+        const auto report = problem.solve(problem.batched(), options);
+        CAPTURE(T, B, D, N, report.iterations());
+        CHECK(report.converged());
+        CHECK(report.max_residual == 0);
+        CHECK(test::different_bits(test::to_host(problem.y), expected) == 0);
+        CHECK(test::different_bits(of_lanes, expected) == 0);
+        // The same segments have run the same steps.
+        CHECK(report.status == lanes.status);
+        CHECK(report.completion_steps == lanes.completion_steps);
+        CHECK(report.longest_completion == lanes.longest_completion);
+        REQUIRE(report.passes.size() == lanes.passes.size());
+        for (std::size_t i = 0; i < lanes.passes.size(); ++i) {
+          CHECK(report.passes[i].steps == lanes.passes[i].steps);
+          CHECK(report.passes[i].longest_run == lanes.passes[i].longest_run);
+          CHECK(report.passes[i].active_segments == lanes.passes[i].active_segments);
+        }
+      }
+    }
+  }
+}
+
+// As in docs/user-recurrences.md.
+struct Rod {
+  using scalar_type = double;
+  int cells;
+  double conductivity;
+  int state_size() const { return cells; }
+  int input_size() const { return 1; }  // the temperature at the left end
+
+  template <class ExecutionSpace>
+  void step(const ExecutionSpace& exec, const elaphos::StepBatch<ExecutionSpace, double>& batch) const {
+    const int D = cells;
+    const double k = conductivity;
+    const Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>> all(exec, 0, batch.count * D);
+    Kokkos::parallel_for("Rod::step", all, KOKKOS_LAMBDA(std::int64_t index) {
+      const std::int64_t row = index / D, i = index % D;
+      const double here = batch.y(row, i);
+      const double left = i == 0 ? batch.x(row, 0) : batch.y(row, i - 1);
+      const double right = i == D - 1 ? here : batch.y(row, i + 1);
+      batch.next(row, i) = here + k * (left - 2 * here + right);
+    });
+  }
+};
+static_assert(elaphos::BatchedRecurrence<Rod>);
+static_assert(!elaphos::Recurrence<Rod>);
+static_assert(!elaphos::BatchedRecurrence<test::LaneRing<double, 1, 1>>);
+
+// Breaks of the contract, over a ring's step.
+enum class Break { place, count, memory };
+
+struct BrokenRing : test::BatchedRing<double> {
+  Break how;
+  Kokkos::View<double, Memory> calls{"test::calls"};
+
+  BrokenRing(const test::BatchedRing<double>& ring, Break which) : test::BatchedRing<double>(ring), how(which) {}
+
+  template <class Space>
+  void step(const Space& exec, const StepBatch<Space, double>& batch) const {
+    test::BatchedRing<double>::step(exec, batch);
+    const Break broken = how;
+    const double count = static_cast<double>(batch.count);
+    const Kokkos::View<double, Memory> kept = calls;
+    const std::int64_t last = D - 1;
+    Kokkos::parallel_for("test::break", Indices<Space>(exec, 0, batch.count), KOKKOS_LAMBDA(std::int64_t r) {
+      double& next = batch.next(r, last);
+      if (broken == Break::place) next += 1e-16 * static_cast<double>(r);
+      if (broken == Break::count) next += 1e-16 * (count - 1);
+      if (broken == Break::memory) {
+        Kokkos::atomic_add(&kept(), 1e-12);
+        next += kept();
+      }
+    });
+  }
+};
+
+// Leaves the last state as it finds it.
+struct Forgetful {
+  using scalar_type = double;
+  static constexpr int state_size = 2, input_size = 2;
+  KOKKOS_FUNCTION void step(elaphos::StepContext, auto y, auto x, auto, auto next) const { next[0] = y[0] / 2 + x[0]; }
+};
+
+// Counts rows whose input is not that of their step and sequence, x(t, b, 0) = t B + b: rows that are done count too.
+struct Witness {
+  using scalar_type = double;
+  std::int64_t T, B;
+  Kokkos::View<std::int64_t, Memory> wrong{"test::wrong"};
+  int state_size() const { return 1; }
+  int input_size() const { return 1; }
+  template <class Space>
+  void step(const Space& exec, const StepBatch<Space, double>& batch) const {
+    const std::int64_t steps = T, sequences = B;
+    const Kokkos::View<std::int64_t, Memory> count = wrong;
+    Kokkos::parallel_for("test::witness", Indices<Space>(exec, 0, batch.count), KOKKOS_LAMBDA(std::int64_t r) {
+      const elaphos::StepContext at = batch.at(r);
+      const bool inside = at.t >= 0 && at.t < steps && at.b >= 0 && at.b < sequences;
+      if (!inside || batch.x(r, 0) != static_cast<double>(at.t * sequences + at.b)) Kokkos::atomic_inc(&count());
+      batch.next(r, 0) = batch.y(r, 0) / 4 + batch.x(r, 0);
+    });
+  }
+};
+
+std::size_t allocated;
+void on_allocation(Kokkos::Tools::SpaceHandle, const char*, const void*, std::uint64_t bytes) {
+  // Kokkos reports an allocation of no bytes for every team kernel on CUDA.
+  if (bytes > 0) ++allocated;
+}
+std::vector<std::string> kernels;
+void on_kernel(const char* name, std::uint32_t, std::uint64_t*) { kernels.emplace_back(name); }
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("batched: bits of the host loop, and the passes of threads", "", float, double) {
+  check_ring<TestType, 1>();
+  check_ring<TestType, 3>();
+  check_ring<TestType, 17>();
+}
+
+TEST_CASE("batched: rows hold what belongs to their step and sequence") {
+  const std::int64_t T = 1000, B = 3;
+  std::vector<double> numbers(static_cast<std::size_t>(T * B));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
+  const Sequence x = test::to_device<Sequence>(numbers, T, B, 1);
+  const Sequence y("y", T, B, 1);
+  for (const std::int64_t segments : {1, 7, 70, 1000}) {
+    const Witness witness{T, B};
+    SolveOptions options;
+    options.segments = segments;
+    options.verify = true;
+    CHECK(elaphos::solve(Exec(), witness, State("y0", B, 1), x, y, options).verified_residual == 0.0);
+    CHECK(elaphos::check_recurrence(Exec(), witness, State("y0", B, 1), x, y).passed);
+    std::int64_t wrong = -1;
+    Kokkos::deep_copy(wrong, witness.wrong);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("batched: wide states") {
+  const RingProblem<double> problem(600, 2, 700, 5);
+  SolveOptions options;
+  options.segments = 4;
+  const auto report = problem.solve(problem.batched(), options);
+  CHECK(report.converged());
+  CHECK(test::different_bits(test::to_host(problem.y), problem.expected()) == 0);
+}
+
+TEST_CASE("batched: no steps and no sequences") {
+  for (const auto& [T, B] : {std::pair{0, 3}, {5, 0}}) {
+    const RingProblem<double> problem(T, B, 3, 2);
+    const auto report = problem.solve(problem.batched());
+    CHECK(report.status == SolveStatus::converged);
+    CHECK(report.iterations() == 0);
+  }
+}
+
+TEST_CASE("batched: segments that meet their trajectories stop") {
+  const RingProblem<double> problem(10'000, 2, 5, 2);
+  SolveOptions options;
+  options.segments = 10;
+  options.stop_when_stalled = false;
+  const auto report = problem.solve(problem.batched(), options);
+  CHECK(report.status == SolveStatus::converged);
+  CHECK(report.iterations() <= 3);
+  CHECK(report.critical_path() < 1500);
+  CHECK(report.work_factor() < 1.2);
+  CHECK(test::different_bits(test::to_host(problem.y), problem.expected()) == 0);
+}
+
+TEST_CASE("batched: chaos is completed sequentially") {
+  const std::vector<double> start = {0.3, 0.4, 0.5001};
+  const State y0 = test::to_device<State>(start, 3, 1);
+  for (const std::int64_t T : {100, 257, 1000}) {
+    const Sequence y("y", T, 3, 1);
+    SolveOptions options;
+    options.segments = 30;
+    options.max_iterations = 5;
+    options.stop_when_stalled = false;
+    options.verify = true;
+    const auto report = elaphos::solve(Exec(), Scalars<Chaos>{}, y0, Sequence(), y, options);
+    CHECK(report.status == SolveStatus::completed_sequentially);
+    CHECK(report.longest_completion > T / 2);
+    CHECK(report.verified_residual == 0.0);
+    CHECK(test::different_bits(test::to_host(y), loop(Chaos{}, T, start)) == 0);
+    options.max_iterations = 40;
+    CHECK(elaphos::solve(Exec(), Scalars<Chaos>{}, y0, Sequence(), y, options).status == SolveStatus::converged);
+    CHECK(test::different_bits(test::to_host(y), loop(Chaos{}, T, start)) == 0);
+  }
+}
+
+TEST_CASE("batched: infinities and NaN are where the loop has them") {
+  const std::int64_t T = 500;
+  const std::vector<double> start = {0.5, 1.5};
+  const State y0 = test::to_device<State>(start, 2, 1);
+  const Sequence y("y", T, 2, 1);
+  const auto expected = loop(Explosion{}, T, start);
+  for (const std::int64_t segments : {1, 3, 500}) {
+    SolveOptions options;
+    options.segments = segments;
+    const auto report = elaphos::solve(Exec(), Scalars<Explosion>{}, y0, Sequence(), y, options);
+    CHECK(report.converged());
+    REQUIRE(report.first_non_finite);
+    CHECK(report.first_non_finite->b == 1);
+    CHECK(std::isinf(expected[static_cast<std::size_t>(report.first_non_finite->t * 2 + 1)]));
+    const auto found = test::to_host(y);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK((found[i] == expected[i] || (std::isnan(found[i]) && std::isnan(expected[i]))));
+    }
+  }
+}
+
+TEST_CASE("batched: the verified residual is the largest |y - f(y)|") {
+  for (const std::int64_t T : {1, 2, 255, 1000}) {
+    for (const std::int64_t N : {1, 2, 7, 200}) {
+      const RingProblem<double> problem(T, 3, 3, 2);
+      SolveOptions options;
+      options.segments = N;
+      options.verify = true;
+      options.max_iterations = 1;
+      options.at_limit = elaphos::AtLimit::return_iterate;
+      const auto report = problem.solve(problem.batched(), options);
+      const double expected = problem.residual(test::to_host(problem.y));
+      CAPTURE(T, N, expected);
+      REQUIRE(report.verified_residual);
+      CHECK(*report.verified_residual == expected);
+      CHECK((expected > 0) == (report.plan.segments > 1));
+    }
+  }
+}
+
+TEST_CASE("batched: a verifying sweep of many rows goes in pieces") {
+  // 300 rows of 2 * 17000 + 1 doubles are more than one piece holds.
+  const RingProblem<double> problem(300, 1, 17'000, 1);
+  SolveOptions options;
+  options.segments = 2;
+  options.verify = true;
+  options.max_iterations = 1;
+  options.at_limit = elaphos::AtLimit::return_iterate;
+  const auto report = problem.solve(problem.batched(), options);
+  CHECK(*report.verified_residual == problem.residual(test::to_host(problem.y)));
+}
+
+TEST_CASE("batched: a second solve allocates nothing, and kernels bear the library's name") {
+  const RingProblem<double> problem(1000, 2, 17, 3);
+  elaphos::Workspace<Exec> workspace;
+  SolveOptions options;
+  options.segments = 9;
+  options.verify = true;
+  const auto solve = [&] { elaphos::solve(Exec(), problem.batched(), problem.y0, problem.x, problem.y, options, workspace); };
+  solve();
+  const std::size_t bytes = workspace.bytes();
+  namespace tools = Kokkos::Tools::Experimental;
+  allocated = 0;
+  kernels.clear();
+  tools::set_allocate_data_callback(on_allocation);
+  tools::set_begin_parallel_for_callback(on_kernel);
+  tools::set_begin_parallel_scan_callback(on_kernel);
+  solve();
+  tools::set_allocate_data_callback(nullptr);
+  tools::set_begin_parallel_for_callback(nullptr);
+  tools::set_begin_parallel_scan_callback(nullptr);
+  CHECK(allocated == 0);
+  CHECK(workspace.bytes() == bytes);
+  for (const std::string& name : kernels) {
+    CAPTURE(name);
+    CHECK((name.starts_with("Elaphos::") || name.starts_with("test::") || name.starts_with("Kokkos::")));
+  }
+}
+
+TEST_CASE("batched: what is not possible is refused") {
+  const RingProblem<double> problem(10, 1, 3, 2);
+  SolveOptions options;
+  options.method = elaphos::Method::quasi_newton;
+  CHECK_THROWS_WITH(problem.solve(problem.batched(), options), Catch::Matchers::ContainsSubstring("no jacobian()"));
+  CHECK_THROWS_WITH(problem.solve(test::BatchedRing<double>{4, 2}), Catch::Matchers::ContainsSubstring("expected (T, B, 4)"));
+  const State no_states("y0", 1, 0);
+  const Sequence y("y", 10, 1, 0);
+  CHECK_THROWS_AS(elaphos::solve(Exec(), test::BatchedRing<double>{0, 2}, no_states, problem.x, y),
+                  elaphos::InvalidArgument);
+}
+
+namespace {
+
+struct Narrow : test::BatchedRing<double> {
+  std::int64_t rows;
+  std::int64_t rows_at_a_time() const { return rows; }
+};
+
+}  // namespace
+
+TEST_CASE("batched: the planner makes about as many segments as the recurrence says it can run at a time") {
+  const RingProblem<double> problem(2000, 1, 3, 2);
+  CHECK(problem.solve(Narrow{{3, 2}, 1}).plan.segments == 1);
+  CHECK(problem.solve(Narrow{{3, 2}, 2}).plan.segments == 8);
+  CHECK(problem.solve(Narrow{{3, 2}, 300}).plan.segments == 10);
+  CHECK_THROWS_WITH(problem.solve(Narrow{{3, 2}, 0}), Catch::Matchers::ContainsSubstring("rows_at_a_time() is 0"));
+}
+
+TEST_CASE("batched: the rod of the documentation") {
+  const std::int64_t T = 600;
+  const State y0("y0", 1, 8);
+  const Sequence y("y", T, 1, 8);
+  std::vector<double> left(T);
+  for (std::size_t t = 0; t < left.size(); ++t) left[t] = std::sin(0.01 * static_cast<double>(t));
+  const Sequence x = test::to_device<Sequence>(left, T, 1, 1);
+  const Rod rod{8, 0.25};
+  elaphos::solve_sequentially(Exec(), rod, y0, x, y);
+  const auto expected = test::to_host(y);
+  CHECK(elaphos::check_recurrence(Exec(), rod, y0, x, y).passed);
+  SolveOptions options;
+  options.segments = 3;
+  CHECK(elaphos::solve(Exec(), rod, y0, x, y, options).converged());
+  CHECK(test::different_bits(test::to_host(y), expected) == 0);
+}
+
+TEST_CASE("check_recurrence: passes what keeps the contract, and finds what breaks it") {
+  const RingProblem<double> problem(100, 3, 3, 2);
+  problem.solve(problem.batched());
+  const auto check = [&](const auto& recurrence) {
+    return elaphos::check_recurrence(Exec(), recurrence, problem.y0, problem.x, problem.y, 100);
+  };
+  const auto good = check(problem.batched());
+  CHECK(good.passed);
+  CHECK(good.evaluations == 1000);
+  CHECK(good.first.t == -1);
+  CHECK(good.message.empty());
+  CHECK(check(test::LaneRing<double, 3, 2>{}).passed);
+
+  for (const Break how : {Break::place, Break::count, Break::memory}) {
+    const auto found = check(BrokenRing(problem.batched(), how));
+    CAPTURE(static_cast<int>(how), found.message);
+    CHECK_FALSE(found.passed);
+    CHECK((found.first.t >= 0 && found.first.t < 100 && found.first.b >= 0 && found.first.b < 3));
+    CHECK(found.message.find("step " + std::to_string(found.first.t) + " of sequence " +
+                             std::to_string(found.first.b) + ": state 2 is ") == 0);
+    CHECK((found.message.find("a second time") != std::string::npos) == (how == Break::memory));
+  }
+}
+
+TEST_CASE("check_recurrence: finds states that are not written") {
+  const RingProblem<double> problem(20, 1, 2, 2);
+  Kokkos::deep_copy(problem.y, 0.5);
+  const auto found = elaphos::check_recurrence(Exec(), Forgetful{}, problem.y0, problem.x, problem.y);
+  CHECK_FALSE(found.passed);
+  CHECK_THAT(found.message, Catch::Matchers::ContainsSubstring("does not write all of next"));
+}
+
+TEST_CASE("check_recurrence: nothing to check, and what is refused") {
+  const RingProblem<double> empty(0, 1, 2, 2);
+  CHECK(elaphos::check_recurrence(Exec(), empty.batched(), empty.y0, empty.x, empty.y).evaluations == 0);
+  const RingProblem<double> problem(5, 1, 2, 2);
+  CHECK_THROWS_WITH(elaphos::check_recurrence(Exec(), problem.batched(), problem.y0, problem.x, problem.y, 0),
+                    Catch::Matchers::ContainsSubstring("samples is 0"));
+}
