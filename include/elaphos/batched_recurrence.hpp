@@ -13,9 +13,9 @@ namespace elaphos {
 
 /// \brief The rows that one call of a batched recurrence's `step` advances, each by one step and each for itself.
 ///
-/// Row r is step at(r).t of sequence at(r).b: it reads y(r, :) and x(r, :) and writes the whole of next(r, :). Rows come
-/// from any steps, in any order, and the same one may come twice. All Views are contiguous, do not overlap, and are valid
-/// for kernels enqueued during the call.
+/// Row r is step at(r).t of sequence at(r).b: it reads y(r, :) and x(r, :) and writes the whole of next(r, :). Rows
+/// come from any steps, in any order, and the same one may come twice. All Views are contiguous, do not overlap, and
+/// are valid for kernels enqueued during the call.
 template <class ExecutionSpace, class Scalar>
 struct StepBatch {
   template <class Data>
@@ -42,17 +42,20 @@ concept HasRunTimeSizes = std::floating_point<typename R::scalar_type> && requir
 
 /// \brief What a recurrence must offer whose step is a set of kernels, launched from the host for many rows at once.
 ///
-/// - `scalar_type`: float or double; `state_size()` (D >= 1) and `input_size()` (I >= 0), which do not change during a solve;
+/// - `scalar_type`: float or double; `state_size()` (D >= 1) and `input_size()` (I >= 0), which do not change during a
+/// solve;
 /// - `step(exec, batch)`, const: enqueues on `exec`, and nowhere else, what writes next(r, :) for every row of a
 ///   `StepBatch`. It need not wait. It has no side effects, and the bits of next(r, :) depend on nothing but y(r, :),
 ///   x(r, :) and at(r): not on the other rows, their number or the row's place (`check_recurrence` looks);
-/// - optional `rows_at_a_time()` (>= 1): rows that keep the device busy. The planner makes about so many segments; without
+/// - optional `rows_at_a_time()` (>= 1): rows that keep the device busy. The planner makes about so many segments;
+/// without
 ///   it `exec.concurrency()`.
 template <class R, class ExecutionSpace = Kokkos::DefaultExecutionSpace>
-concept BatchedRecurrence =
-    impl::HasRunTimeSizes<R> &&
+concept BatchedRecurrence = impl::HasRunTimeSizes<R> &&
     requires(const R& recurrence, const ExecutionSpace& exec,
-             const StepBatch<ExecutionSpace, typename R::scalar_type>& batch) { recurrence.step(exec, batch); };
+             const StepBatch<ExecutionSpace, typename R::scalar_type>& batch) {
+  recurrence.step(exec, batch);
+};
 
 }  // namespace elaphos
 

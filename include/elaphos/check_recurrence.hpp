@@ -13,9 +13,9 @@ namespace elaphos {
 
 /// \brief Looks whether the bits of a step depend on anything but its state, input, t and b.
 ///
-/// Evaluates random steps alone, then again, then in batches of other sizes and orders, and compares bits. What it finds
-/// is an error in the recurrence: exact answers and the iteration's end rest on this promise. That it finds nothing
-/// proves nothing. It waits for the execution space, and allocates.
+/// Evaluates random steps alone, then again, then in batches of other sizes and orders, and compares bits. What it
+/// finds is an error in the recurrence: exact answers and the iteration's end rest on this promise. That it finds
+/// nothing proves nothing. It waits for the execution space, and allocates.
 ///
 /// \param recurrence  a `BatchedRecurrence`, a `Recurrence`, or `bind_parameters(recurrence, p)`
 /// \param y0          initial states (B, D)

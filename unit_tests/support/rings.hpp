@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-// One nonlinear system, a ring of D states that forgets in some sixty steps, as each kind of recurrence. It has no sum of
-// rounded products, so that host and device give the same bits, whatever is fused.
+// One nonlinear system, a ring of D states that forgets in some sixty steps, as each kind of recurrence. It has no sum
+// of rounded products, so that host and device give the same bits, whatever is fused.
 namespace test {
 
 template <class Exec>
@@ -38,15 +38,17 @@ struct BatchedRing {
   void step(const Exec& exec, const elaphos::StepBatch<Exec, Scalar>& batch) const {
     const int states = D, inputs = I;
     const Indices<Exec> policy(exec, 0, batch.count * states);
-    Kokkos::parallel_for("test::ring_sum", policy, KOKKOS_LAMBDA(std::int64_t index) {
-      const std::int64_t r = index / states;
-      const int i = static_cast<int>(index % states);
-      batch.next(r, i) = ring_sum(batch.at(r), &batch.y(r, 0), batch.x.data() + r * inputs, states, inputs, i);
-    });
-    Kokkos::parallel_for("test::saturate", policy, KOKKOS_LAMBDA(std::int64_t index) {
-      Scalar& next = batch.next(index / states, index % states);
-      next = saturated(next);
-    });
+    Kokkos::parallel_for(
+        "test::ring_sum", policy, KOKKOS_LAMBDA(std::int64_t index) {
+          const std::int64_t r = index / states;
+          const int i = static_cast<int>(index % states);
+          batch.next(r, i) = ring_sum(batch.at(r), &batch.y(r, 0), batch.x.data() + r * inputs, states, inputs, i);
+        });
+    Kokkos::parallel_for(
+        "test::saturate", policy, KOKKOS_LAMBDA(std::int64_t index) {
+          Scalar& next = batch.next(index / states, index % states);
+          next = saturated(next);
+        });
   }
 };
 
@@ -97,7 +99,8 @@ struct RingProblem {
     std::vector<Scalar> all;
     for (std::int64_t t = 0; t < T; ++t) {
       for (std::int64_t b = 0; b < B; ++b) {
-        const std::vector<Scalar> next = step(t, b, t == 0 ? &y0_here[std::size_t(b * D)] : &all[std::size_t(((t - 1) * B + b) * D)]);
+        const std::vector<Scalar> next =
+            step(t, b, t == 0 ? &y0_here[std::size_t(b * D)] : &all[std::size_t(((t - 1) * B + b) * D)]);
         all.insert(all.end(), next.begin(), next.end());
       }
     }

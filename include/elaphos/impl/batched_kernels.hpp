@@ -23,11 +23,11 @@ struct BatchRow {
 /// The rows of a batch, gathered.
 template <class Scalar>
 struct BatchRows {
-  BatchRow* rows;    ///< (count)
-  StepContext* at;   ///< (count)
-  Scalar* state;     ///< (count, D)
-  Scalar* next;      ///< (count, D)
-  Scalar* input;     ///< (count, I)
+  BatchRow* rows;   ///< (count)
+  StepContext* at;  ///< (count)
+  Scalar* state;    ///< (count, D)
+  Scalar* next;     ///< (count, D)
+  Scalar* input;    ///< (count, I)
 };
 
 /// A team takes a row, a thread an entry.
@@ -54,8 +54,8 @@ struct StartRows {
   }
 };
 
-/// One row for each step of the active segments, from `first` on. A last segment is shorter: its rows beyond its end repeat
-/// its last step, which does not change a maximum.
+/// One row for each step of the active segments, from `first` on. A last segment is shorter: its rows beyond its end
+/// repeat its last step, which does not change a maximum.
 template <class Scalar>
 struct StartRowsOfSteps {
   SegmentArguments<Scalar> arguments;

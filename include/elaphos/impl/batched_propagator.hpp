@@ -33,7 +33,8 @@ void check_sizes(const R& recurrence) {
 template <class ExecutionSpace, class Scalar>
 BatchRows<Scalar> reserve_rows(const ExecutionSpace& exec, const Problem<Scalar>& problem, std::int64_t count,
                                Workspace<ExecutionSpace>& workspace) {
-  const std::size_t rows = static_cast<std::size_t>(count), states = rows * static_cast<std::size_t>(problem.state_size);
+  const std::size_t rows = static_cast<std::size_t>(count),
+                    states = rows * static_cast<std::size_t>(problem.state_size);
   const std::size_t inputs = rows * static_cast<std::size_t>(problem.input_size);
   Scalar* numbers = workspace.template reserve<Scalar>(exec, Buffer::batch_numbers, 2 * states + inputs);
   // Twice: compaction goes from one half to the other.
@@ -54,8 +55,8 @@ void evaluate_rows(const ExecutionSpace& exec, const R& recurrence, const Proble
   recurrence.step(exec, arguments);
 }
 
-/// Propagator of a batched recurrence. The host walks the steps of a pass; at each, one call of the user's step advances
-/// all segments that are under way, and one kernel takes the result over.
+/// Propagator of a batched recurrence. The host walks the steps of a pass; at each, one call of the user's step
+/// advances all segments that are under way, and one kernel takes the result over.
 template <class ExecutionSpace, class R>
 class BatchedPropagator final : public Propagator<ExecutionSpace, typename R::scalar_type> {
  public:
@@ -90,8 +91,8 @@ class BatchedPropagator final : public Propagator<ExecutionSpace, typename R::sc
 
  private:
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  // To learn how many rows are left, the host has to wait for the device. In between, rows that are done are evaluated in
-  // vain: at most so many steps, less one.
+  // To learn how many rows are left, the host has to wait for the device. In between, rows that are done are evaluated
+  // in vain: at most so many steps, less one.
   static constexpr std::int64_t steps_between_looks = 16;
   // A verifying sweep has T B rows: so many bytes of them at a time, or as many rows as there are segments.
   static constexpr std::int64_t verified_bytes = std::int64_t(64) << 20;
@@ -128,7 +129,8 @@ class BatchedPropagator final : public Propagator<ExecutionSpace, typename R::sc
   void verify(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const {
     const Problem<Scalar>& problem = arguments.problem;
     const int D = problem.state_size;
-    const std::int64_t row_bytes = static_cast<std::int64_t>(sizeof(Scalar)) * (2 * std::int64_t(D) + problem.input_size);
+    const std::int64_t row_bytes =
+        static_cast<std::int64_t>(sizeof(Scalar)) * (2 * std::int64_t(D) + problem.input_size);
     const std::int64_t all = arguments.active_count * arguments.steps_per_segment;
     const std::int64_t at_once = std::min(all, std::max(arguments.active_count, verified_bytes / row_bytes));
     const BatchRows<Scalar> batch = reserve_rows(exec, problem, at_once, m_workspace);
