@@ -17,7 +17,7 @@ namespace elaphos {
 /// finds is an error in the recurrence: exact answers and the iteration's end rest on this promise. That it finds
 /// nothing proves nothing. It waits for the execution space, and allocates.
 ///
-/// \param recurrence  a `BatchedRecurrence`, a `Recurrence`, or `bind_parameters(recurrence, p)`
+/// \param recurrence  a `BatchedRecurrence`, a `TeamRecurrence`, a `Recurrence`, or `bind_parameters(recurrence, p)`
 /// \param y0          initial states (B, D)
 /// \param x           inputs (T, B, I); empty for a recurrence without inputs
 /// \param y           (T, B, D), a trajectory such as a solve has left: the states to step from. It is not written

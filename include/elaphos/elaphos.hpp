@@ -15,6 +15,7 @@
 #include <elaphos/recurrence.hpp>
 #include <elaphos/report.hpp>
 #include <elaphos/solve.hpp>
+#include <elaphos/team_recurrence.hpp>
 #include <elaphos/version.hpp>
 #include <elaphos/views.hpp>
 #include <elaphos/warm_start.hpp>

@@ -9,9 +9,11 @@
 #include <elaphos/impl/check_views.hpp>
 #include <elaphos/impl/lane_propagator.hpp>
 #include <elaphos/impl/solve_segments.hpp>
+#include <elaphos/impl/team_propagator.hpp>
 #include <elaphos/options.hpp>
 #include <elaphos/recurrence.hpp>
 #include <elaphos/report.hpp>
+#include <elaphos/team_recurrence.hpp>
 #include <elaphos/views.hpp>
 #include <elaphos/warm_start.hpp>
 #include <elaphos/workspace.hpp>
@@ -86,6 +88,18 @@ struct TraitsOf<R> {
   }
 };
 
+template <TeamRecurrence R>
+struct TraitsOf<R> {
+  using scalar_type = typename R::scalar_type;
+  static int state_size(const R& recurrence) { return recurrence.state_size(); }
+  static int input_size(const R& recurrence) { return recurrence.input_size(); }
+
+  template <class ExecutionSpace>
+  static auto propagator(const ExecutionSpace&, const R& recurrence, Workspace<ExecutionSpace>&) {
+    return TeamPropagator<ExecutionSpace, R>(recurrence);
+  }
+};
+
 // Checks at the door: types when the caller's code is compiled, shapes when it runs.
 template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
 auto problem_of(const R& recurrence, const InitialView& y0, const InputView& x, const OutputView& y,
@@ -137,7 +151,8 @@ PlanRequest plan_request(const ExecutionSpace& exec, const R& recurrence, std::i
 /// of the sequential loop on the same execution space.
 ///
 /// \param exec        runs all kernels; it is waited for (nothing else is) before the report is returned
-/// \param recurrence  a library cell, a user's `Recurrence`, `bind_parameters(recurrence, p)`, or a `BatchedRecurrence`
+/// \param recurrence  a library cell, a user's `Recurrence`, `bind_parameters(recurrence, p)`, a `TeamRecurrence`
+///                    or a `BatchedRecurrence`
 /// \param y0          initial states (B, D)
 /// \param x           inputs (T, B, I); empty for a recurrence without inputs
 /// \param y           output (T, B, D), or fewer states with `options.keep_every`; must not overlap x or y0. T = 0 is a

@@ -62,6 +62,24 @@ struct LaneRing {
   }
 };
 
+/// By a team.
+template <class Scalar>
+struct TeamRing {
+  using scalar_type = Scalar;
+  int D, I;
+  int state_size() const { return D; }
+  int input_size() const { return I; }
+  KOKKOS_FUNCTION void team_step(const auto& member, elaphos::StepContext at, auto y, auto x, auto next) const {
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) { next[i] = ring_sum(at, y, x, D, I, i); });
+    member.team_barrier();
+    // Not the entries that the thread has summed.
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) {
+      const int j = D - 1 - i;
+      next[j] = saturated(next[j]);
+    });
+  }
+};
+
 /// Data of a problem, and the answer of a plain host loop.
 template <class Scalar>
 struct RingProblem {
@@ -86,6 +104,7 @@ struct RingProblem {
   }
 
   BatchedRing<Scalar> batched() const { return {D, I}; }
+  TeamRing<Scalar> team() const { return {D, I}; }
 
   // What follows at (t, b) from the state `from`, D numbers.
   std::vector<Scalar> step(std::int64_t t, std::int64_t b, const Scalar* from) const {

@@ -4,8 +4,8 @@
 
 #include <elaphos/batched_recurrence.hpp>
 #include <elaphos/impl/merge_test.hpp>
-#include <elaphos/impl/runs_on_host.hpp>
 #include <elaphos/impl/segment_arguments.hpp>
+#include <elaphos/impl/team_states.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -34,11 +34,7 @@ struct BatchRows {
 template <class ExecutionSpace, class Kernel>
 void for_each_row(const char* label, const ExecutionSpace& exec, std::int64_t count, int state_size,
                   const Kernel& kernel) {
-  int threads = 1;
-  if constexpr (!runs_on_host<ExecutionSpace>) {
-    threads = 32;
-    while (threads < state_size && threads < 256) threads *= 2;
-  }
+  const int threads = threads_for_state<ExecutionSpace>(state_size);
   Kokkos::parallel_for(label, Kokkos::TeamPolicy<ExecutionSpace>(exec, static_cast<int>(count), threads), kernel);
 }
 
@@ -121,42 +117,26 @@ struct AdvanceRows {
     bool merged = false;
     if (row.running != 0) {
       MergeTest<Scalar> test(arguments.records[row.range.flat], Merge::exact);
-      if (arguments.pass == Pass::propagate && test.possible()) merged = test.merged(difference(team, next, y));
-      if (!merged) copy(team, next, y, D);
+      if (arguments.pass == Pass::propagate && test.possible()) merged = test.merged(team_difference(team, next, y, D));
+      if (!merged) team_copy(team, next, y, D);
     }
     // All have read the row and its record.
     team.team_barrier();
     if (row.running != 0 && !merged && row.t + 1 < row.range.end) {
       const Scalar* x = problem.x + (entry + problem.batch) * I;
-      copy(team, x, batch.input + r * I, I);
+      team_copy(team, x, batch.input + r * I, I);
       Kokkos::single(Kokkos::PerTeam(team), [&]() {
         batch.rows[r].t = row.t + 1;
         batch.at[r] = {row.t + 1, row.range.sequence};
       });
       return;
     }
-    copy(team, state, next, D);
+    team_copy(team, state, next, D);
     if (row.running == 0) return;
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       batch.rows[r].running = 0;
       record_run(arguments.records[row.range.flat], row.t + 1 - row.range.begin, merged, Scalar(0), infinite<Scalar>());
     });
-  }
-
- private:
-  KOKKOS_FUNCTION StateDifference<Scalar> difference(const Member& team, const Scalar* now,
-                                                     const Scalar* stored) const {
-    std::int64_t different = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, std::int64_t(arguments.problem.state_size)),
-        [&](std::int64_t i, std::int64_t& count) { count += same_bits(now[i], stored[i]) ? 0 : 1; }, different);
-    StateDifference<Scalar> all;
-    all.identical = different == 0;
-    return all;
-  }
-
-  KOKKOS_FUNCTION static void copy(const Member& team, const Scalar* from, Scalar* to, std::int64_t count) {
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](std::int64_t i) { to[i] = from[i]; });
   }
 };
 
@@ -194,15 +174,7 @@ struct MeasureRows {
     const BatchRow row = batch.rows[r];
     const Scalar* next = batch.next + r * D;
     const Scalar* stored = problem.y + (row.t * problem.batch + row.range.sequence) * D;
-    Scalar residual = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, D),
-        [&](std::int64_t i, Scalar& largest) {
-          StateDifference<Scalar> difference;
-          difference.add(next[i], stored[i], Scalar(1), Scalar(0));
-          if (difference.absolute > largest) largest = difference.absolute;
-        },
-        Kokkos::Max<Scalar>(residual));
+    const Scalar residual = team_distance(team, next, stored, D);
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       if (residual > Scalar(0)) Kokkos::atomic_max(&arguments.records[row.range.flat].jump, residual);
     });

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_IMPL_TEAM_STATES_HPP
+#define ELAPHOS_IMPL_TEAM_STATES_HPP
+
+#include <elaphos/impl/merge_test.hpp>
+#include <elaphos/impl/runs_on_host.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <cstdint>
+#include <type_traits>
+
+// What a team does with a state of any size, a thread an entry. All threads of the team call these together.
+namespace elaphos::impl {
+
+/// Threads of a team for states of this size; a power of two.
+template <class ExecutionSpace>
+int threads_for_state(int state_size) {
+  int threads = runs_on_host<ExecutionSpace> ? 1 : 32;
+  const int most = runs_on_host<ExecutionSpace> ? 1 : 256;
+  while (threads < state_size && threads < most) threads *= 2;
+  return threads;
+}
+
+template <class Member, class Scalar>
+KOKKOS_INLINE_FUNCTION void team_copy(const Member& team, const std::type_identity_t<Scalar>* from, Scalar* to,
+                                      std::int64_t count) {
+  Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](std::int64_t i) { to[i] = from[i]; });
+}
+
+/// Whether two states have the same bits, as exact merges ask for; no distances. All threads get the answer.
+template <class Member, class Scalar>
+KOKKOS_INLINE_FUNCTION StateDifference<Scalar> team_difference(const Member& team, const Scalar* now,
+                                                               const Scalar* stored, std::int64_t count) {
+  std::int64_t different = 0;
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(team, count),
+      [&](std::int64_t i, std::int64_t& sum) { sum += same_bits(now[i], stored[i]) ? 0 : 1; }, different);
+  StateDifference<Scalar> difference;
+  difference.identical = different == 0;
+  return difference;
+}
+
+/// The largest difference between two states; infinite where it is not a number. All threads get the answer.
+template <class Member, class Scalar>
+KOKKOS_INLINE_FUNCTION Scalar team_distance(const Member& team, const Scalar* now, const Scalar* stored,
+                                            std::int64_t count) {
+  Scalar distance = 0;
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(team, count),
+      [&](std::int64_t i, Scalar& largest) {
+        StateDifference<Scalar> difference;
+        difference.add(now[i], stored[i], Scalar(1), Scalar(0));
+        if (difference.absolute > largest) largest = difference.absolute;
+      },
+      Kokkos::Max<Scalar>(distance));
+  return distance;
+}
+
+}  // namespace elaphos::impl
+
+#endif
