@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Solves by windows, and outputs that are not all kept: the same states in less memory.
 #include "support/layers.hpp"
+#include "support/rings.hpp"
 #include "support/systems.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -219,4 +220,20 @@ TEST_CASE("limit: an exception where one is asked for, with the report") {
   options.max_iterations = 100;
   options.window_steps = 0;
   CHECK_NOTHROW(system.solve(options));
+}
+
+TEST_CASE("windows: steps by teams and of kernels are told the step of the whole") {
+  const test::RingProblem<double> problem(257, 3, 17, 2);
+  const auto expected = problem.expected();
+  for (const std::int64_t window : {1, 50, 256}) {
+    SolveOptions options;
+    options.window_steps = window;
+    options.verify = true;
+    CAPTURE(window);
+    CHECK(problem.solve(problem.batched(), options).verified_residual == 0.0);
+    CHECK(test::to_host(problem.y) == expected);
+    Kokkos::deep_copy(problem.y, -77.0);
+    CHECK(problem.solve(problem.team(), options).verified_residual == 0.0);
+    CHECK(test::to_host(problem.y) == expected);
+  }
 }

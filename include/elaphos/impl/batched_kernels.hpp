@@ -82,7 +82,7 @@ struct GatherRows {
     const Scalar* x = problem.x + entry * I;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, D), [&](std::int64_t i) { batch.state[r * D + i] = from[i]; });
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, I), [&](std::int64_t i) { batch.input[r * I + i] = x[i]; });
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { batch.at[r] = {row.t, row.range.sequence}; });
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { batch.at[r] = {problem.first_step + row.t, row.range.sequence}; });
   }
 
  private:
@@ -127,7 +127,7 @@ struct AdvanceRows {
       team_copy(team, x, batch.input + r * I, I);
       Kokkos::single(Kokkos::PerTeam(team), [&]() {
         batch.rows[r].t = row.t + 1;
-        batch.at[r] = {row.t + 1, row.range.sequence};
+        batch.at[r] = {problem.first_step + row.t + 1, row.range.sequence};
       });
       return;
     }

@@ -72,7 +72,8 @@ struct TeamKernel {
     bool merged = false;
     while (t < range.end && !merged) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      plain_team_step(recurrence, member, {t, range.sequence}, state, problem.x + entry * problem.input_size, next);
+      plain_team_step(recurrence, member, {problem.first_step + t, range.sequence}, state,
+                      problem.x + entry * problem.input_size, next);
       member.team_barrier();
       Scalar* y = problem.y + entry * D;
       if (may_merge) merged = test.merged(team_difference(member, next, y, D));
@@ -96,7 +97,8 @@ struct TeamKernel {
       const std::int64_t entry = t * problem.batch + range.sequence;
       team_copy(member, t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D, state, D);
       member.team_barrier();
-      plain_team_step(recurrence, member, {t, range.sequence}, state, problem.x + entry * problem.input_size, next);
+      plain_team_step(recurrence, member, {problem.first_step + t, range.sequence}, state,
+                      problem.x + entry * problem.input_size, next);
       member.team_barrier();
       const Scalar distance = team_distance(member, next, problem.y + entry * D, D);
       if (distance > residual) residual = distance;
