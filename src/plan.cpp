@@ -16,20 +16,23 @@ namespace {
 
 using impl::divide_up;
 
-struct Segments {
-  std::int64_t count;
-  std::string why;
-};
+// Whether the sequential loop is best, before anything is known of segments' lengths.
+bool loop_is_best(const PlanRequest& request, const impl::PlannerThresholds& at) {
+  return request.steps < at.shortest_parallel || request.parallel_workers <= 1 ||
+         request.batch >= request.parallel_workers;
+}
 
-Segments automatic_segments(const PlanRequest& request, const impl::PlannerThresholds& at) {
-  const std::int64_t T = request.steps, B = request.batch, workers = request.parallel_workers;
-  if (T < at.shortest_parallel) return {1, fmt::format("{} steps are over before others could help", T)};
-  if (workers <= 1) return {1, "there is one worker"};
-  if (B >= workers) return {1, fmt::format("{} sequences keep all {} workers busy", B, workers)};
-  const std::int64_t wanted = divide_up(workers * at.segments_per_worker, B);
-  const std::int64_t most = std::max<std::int64_t>(T / at.shortest_segment, 1);
-  if (wanted <= most) return {wanted, fmt::format("{} for each of {} workers", at.segments_per_worker, workers)};
-  return {most, fmt::format("shorter ones than {} steps would be run twice in full", at.shortest_segment)};
+std::int64_t segments_for_workers(const PlanRequest& request, const impl::PlannerThresholds& at) {
+  return divide_up(request.parallel_workers * at.segments_per_worker, request.batch);
+}
+
+std::int64_t most_segments(const PlanRequest& request, const impl::PlannerThresholds& at) {
+  return std::max<std::int64_t>(request.steps / at.shortest_segment, 1);
+}
+
+std::int64_t automatic_segments(const PlanRequest& request, const impl::PlannerThresholds& at) {
+  if (loop_is_best(request, at)) return 1;
+  return std::min(segments_for_workers(request, at), most_segments(request, at));
 }
 
 // Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's end. A
@@ -65,68 +68,74 @@ void check_method(const PlanRequest& request, Method method) {
   }
 }
 
+std::string why_segments(const PlanRequest& request, const SolveOptions& options, const impl::PlannerThresholds& at) {
+  if (options.segments > 0 || options.steps_per_segment > 0) return "as asked for";
+  if (request.steps < at.shortest_parallel) {
+    return fmt::format("{} steps are over before others could help", request.steps);
+  }
+  if (request.parallel_workers <= 1) return "there is one worker";
+  if (loop_is_best(request, at)) {
+    return fmt::format("{} sequences keep all {} workers busy", request.batch, request.parallel_workers);
+  }
+  return segments_for_workers(request, at) <= most_segments(request, at)
+             ? fmt::format("{} for each of {} workers", at.segments_per_worker, request.parallel_workers)
+             : fmt::format("shorter ones than {} steps would be run twice in full", at.shortest_segment);
+}
+
 std::string why_method(const PlanRequest& request, const Plan& plan, const impl::PlannerThresholds& at) {
   if (!request.has_jacobian) return "the recurrence has no Jacobian";
-  if (plan.merge == Merge::exact) return "segments meet bit for bit where the recurrence forgets, and need no derivatives then";
+  if (plan.merge == Merge::exact) {
+    return "segments meet bit for bit where the recurrence forgets, and need no derivatives then";
+  }
   return request.state_size <= at.dense_up_to
              ? fmt::format("up to {} states a dense product is cheap", at.dense_up_to)
              : fmt::format("over {} states a dense product costs more than the step", at.dense_up_to);
 }
 
-struct Explained {
-  Plan plan;
-  std::string text;
-};
-
-Explained plan_in_words(const PlanRequest& request, const SolveOptions& options) {
-  const impl::PlannerThresholds& at = impl::thresholds_of(request.architecture);
-  check_method(request, options.method);
-  Explained out;
-  Plan& plan = out.plan;
-  const auto say = [&](const std::string& line) { out.text += line + "\n"; };
-  say(fmt::format("T = {}, B = {}, D = {}; {} workers, {} (thresholds from {})", request.steps, request.batch,
-                  request.state_size, request.parallel_workers, request.architecture, at.measured));
-  plan.merge = options.merge;
-  const bool chosen = options.method == Method::automatic;
-  const Method method = chosen ? automatic_method(request, options.merge, at) : options.method;
-  plan.sensitivity = sensitivity_of(method);
-  plan.damped = method == Method::levenberg_marquardt || method == Method::quasi_levenberg_marquardt;
-  if (!request.has_jacobian && plan.sensitivity == Sensitivity::none) plan.merge = Merge::exact;
-  say(fmt::format("merge {}: {}", to_string(plan.merge),
-                  plan.merge == options.merge ? "as asked for" : "without derivatives no tolerance can be judged"));
-  if (request.steps == 0 || request.batch == 0) {
-    say("there is nothing to solve");
-    return out;
-  }
-  std::string why = "as asked for";
-  if (options.steps_per_segment > 0) {
-    plan.steps_per_segment = std::min(options.steps_per_segment, request.steps);
-  } else {
-    Segments segments{options.segments, why};
-    if (options.segments == 0) segments = automatic_segments(request, at);
-    why = segments.why;
-    plan.steps_per_segment = divide_up(request.steps, std::min(segments.count, request.steps));
-  }
-  plan.segments = divide_up(request.steps, plan.steps_per_segment);
-  say(fmt::format("{} segments of {} steps a sequence: {}", plan.segments, plan.steps_per_segment, why));
-  if (plan.segments == 1) {
-    plan.sensitivity = Sensitivity::none;
-    plan.damped = false;
-    say("the sequential loop: there is no node to correct");
-    return out;
-  }
-  say(fmt::format("method {}: {}", to_string(method), chosen ? why_method(request, plan, at) : "as asked for"));
-  return out;
+Method chosen_method(const PlanRequest& request, const SolveOptions& options, const impl::PlannerThresholds& at) {
+  return options.method == Method::automatic ? automatic_method(request, options.merge, at) : options.method;
 }
 
 }  // namespace
 
 Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
-  return plan_in_words(request, options).plan;
+  check_method(request, options.method);
+  const impl::PlannerThresholds& at = impl::thresholds_of(request.architecture);
+  const Method method = chosen_method(request, options, at);
+  Plan plan;
+  plan.merge = options.merge;
+  plan.sensitivity = sensitivity_of(method);
+  plan.damped = method == Method::levenberg_marquardt || method == Method::quasi_levenberg_marquardt;
+  // A tolerance cannot be judged without derivatives, so merges are exact then.
+  if (!request.has_jacobian && plan.sensitivity == Sensitivity::none) plan.merge = Merge::exact;
+  if (request.steps == 0 || request.batch == 0) return plan;
+  if (options.steps_per_segment > 0) {
+    plan.steps_per_segment = std::min(options.steps_per_segment, request.steps);
+  } else {
+    const std::int64_t segments = options.segments > 0 ? options.segments : automatic_segments(request, at);
+    plan.steps_per_segment = divide_up(request.steps, std::min(segments, request.steps));
+  }
+  plan.segments = divide_up(request.steps, plan.steps_per_segment);
+  if (plan.segments == 1) {  // there is no node to correct
+    plan.sensitivity = Sensitivity::none;
+    plan.damped = false;
+  }
+  return plan;
 }
 
 std::string explain(const PlanRequest& request, const SolveOptions& options) {
-  return plan_in_words(request, options).text;
+  const Plan plan = make_plan(request, options);
+  const impl::PlannerThresholds& at = impl::thresholds_of(request.architecture);
+  std::string text = fmt::format(
+      "T = {}, B = {}, D = {}; {} workers, {} (thresholds from {})\nmerge {}: {}\n", request.steps, request.batch,
+      request.state_size, request.parallel_workers, request.architecture, at.measured, to_string(plan.merge),
+      plan.merge == options.merge ? "as asked for" : "without derivatives no tolerance can be judged");
+  if (plan.segments == 0) return text + "there is nothing to solve\n";
+  text += fmt::format("{} segments of {} steps a sequence: {}\n", plan.segments, plan.steps_per_segment,
+                      why_segments(request, options, at));
+  if (plan.segments == 1) return text + "the sequential loop: there is no node to correct\n";
+  return text + fmt::format("method {}: {}\n", to_string(chosen_method(request, options, at)),
+                            options.method == Method::automatic ? why_method(request, plan, at) : "as asked for");
 }
 
 std::string to_string(Sensitivity sensitivity) {

@@ -35,14 +35,15 @@ struct PlanRequest {
   bool has_jacobian;              ///< sensitivities other than `none` are possible
   bool has_jacobian_times = false;   ///< the quasi methods are possible
   bool has_jacobian_blocks = false;  ///< `Method::block_quasi_newton` is possible
-  /// "host", "cuda 9.0", ...: a row of the planner's table; of others nothing is known. See `architecture_of`.
+  /// "host", "cuda 9.0", ...: a row of the planner's table; of others nothing is known. `plan_request` fills it in.
   std::string architecture = "host";
 };
 
 /// \brief Chooses N, S and the method; what `options` fixes is kept.
 ///
-/// The same request and options give the same plan. Where parallelism over time cannot pay (few steps,
-/// a single worker, as many sequences as workers), one segment, the sequential loop, is chosen. Throws `InvalidArgument` for options that contradict each other or the problem.
+/// The same request and options give the same plan. Where parallelism over time cannot pay (few steps, a single
+/// worker, as many sequences as workers), one segment, the sequential loop, is chosen. Throws `InvalidArgument` for
+/// options that contradict each other or the problem.
 Plan make_plan(const PlanRequest& request, const SolveOptions& options);
 
 /// \brief The same plan in words: what was chosen and why, a line a choice.

@@ -95,8 +95,9 @@ void GatedPropagator<ExecutionSpace, Gates, Scalar>::check_sensitivity(Sensitivi
   const bool fits = m_width <= 32 || (m_width == 64 && dense_fits<ExecutionSpace, Scalar, 64>) ||
                     (m_width == 128 && dense_fits<ExecutionSpace, Scalar, 128>);
   if (!fits) {
-    throw InvalidArgument("options.method", "newton or levenberg_marquardt at hidden size " + std::to_string(m_packed.hidden_size),
-                          "quasi_newton or jacobi: a dense product of this size does not fit in a team's scratch memory");
+    throw InvalidArgument(
+        "options.method", "newton or levenberg_marquardt at hidden size " + std::to_string(m_packed.hidden_size),
+        "quasi_newton or jacobi: a dense product of this size does not fit in a team's scratch memory");
   }
 }
 

@@ -85,6 +85,11 @@ struct AdaptDamping {
   }
 };
 
+/// Numbers of scratch a sequence: `DampedNodeScan::Work`.
+KOKKOS_INLINE_FUNCTION std::int64_t damped_scratch_entries(bool dense, std::int64_t state_size) {
+  return 2 * state_size + (dense ? 4 * state_size * state_size : 0);
+}
+
 /// One sequence a team, node after node, its threads over rows: nodes are few. Per node D^2 + 4 D words and about
 /// 4 D^3 multiply-adds (dense), 6 D words and D divisions (diagonal).
 template <class ExecutionSpace, class Scalar>
@@ -139,24 +144,32 @@ struct DampedNodeScan {
 
   KOKKOS_FUNCTION Work work_of(std::int64_t b, bool dense) const {
     const std::int64_t D = nodes.state_size(), matrix = dense ? D * D : D;
-    Scalar* const delta = damping.scratch + b * (dense ? 4 * matrix + 2 * D : 2 * D);
+    Scalar* const delta = damping.scratch + b * damped_scratch_entries(dense, D);
     return {delta, delta + D, delta + D + matrix, delta + D + 2 * matrix, delta + D + 3 * matrix};
+  }
+
+  /// The largest of `count` numbers >= 0; all threads get it.
+  template <class NumberAt>
+  KOKKOS_FUNCTION static Scalar largest_of(const Member& member, std::int64_t count, const NumberAt& number_at) {
+    Scalar largest = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(member, count),
+        [&](std::int64_t i, Scalar& most) {
+          const Scalar number = number_at(i);
+          if (number > most) most = number;
+        },
+        Kokkos::Max<Scalar>(largest));
+    return largest;
   }
 
   KOKKOS_FUNCTION Scalar largest_exact(const Member& member, std::int64_t b, std::int64_t frontier) const {
     const std::int64_t D = nodes.state_size();
-    Scalar largest = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(member, (frontier + 2) * D),
-        [&](std::int64_t e, Scalar& most) {
-          const std::int64_t n = e / D, i = e % D;
-          const Scalar state = n <= frontier ? nodes.nodes[(n * nodes.batch() + b) * D + i]
-                                             : nodes.end_of_segment(frontier, b)[i];
-          const Scalar size = Kokkos::abs(state);
-          if (size > most && Kokkos::isfinite(size)) most = size;
-        },
-        Kokkos::Max<Scalar>(largest));
-    return largest;
+    return largest_of(member, (frontier + 2) * D, [&](std::int64_t e) {
+      const std::int64_t n = e / D, i = e % D;
+      const Scalar state = n <= frontier ? nodes.nodes[(n * nodes.batch() + b) * D + i]
+                                         : nodes.end_of_segment(frontier, b)[i];
+      return Kokkos::isfinite(state) ? Kokkos::abs(state) : Scalar(0);
+    });
   }
 
   // What the model expects of segment n once its node has moved.
@@ -241,39 +254,22 @@ struct DampedNodeScan {
   KOKKOS_FUNCTION Scalar mismatches_summed(const Member& member, const Scalar* variance, bool dense,
                                            std::int64_t nodes_since) const {
     const int D = nodes.state_size();
-    Scalar largest = 1;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(member, D),
-        [&](int i, Scalar& most) {
-          const Scalar own = variance[dense ? i * (D + 1) : i];
-          if (own > most) most = own;
-        },
-        Kokkos::Max<Scalar>(largest));
+    const Scalar largest = largest_of(member, D, [&](std::int64_t i) {
+      const Scalar own = variance[dense ? i * (D + 1) : i];
+      return own > Scalar(1) ? own : Scalar(1);
+    });
     if (!(largest <= Scalar(1.01) * static_cast<Scalar>(nodes_since))) return Scalar(1);
     return largest;
   }
 
   KOKKOS_FUNCTION void shorten(const Member& member, Scalar* delta, Scalar limit) const {
     const int D = nodes.state_size();
-    Scalar largest = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(member, D),
-        [&](int i, Scalar& most) {
-          const Scalar size = Kokkos::abs(delta[i]);
-          if (size > most) most = size;
-        },
-        Kokkos::Max<Scalar>(largest));
+    const Scalar largest = largest_of(member, D, [&](std::int64_t i) { return Kokkos::abs(delta[i]); });
     if (largest <= limit) return;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) { delta[i] *= limit / largest; });
     member.team_barrier();
   }
 };
-
-/// Numbers of scratch a sequence.
-inline std::size_t damped_scratch_entries(Sensitivity sensitivity, int state_size) {
-  const std::size_t D = static_cast<std::size_t>(state_size);
-  return sensitivity == Sensitivity::dense ? 4 * D * D + 2 * D : 2 * D;
-}
 
 /// Enqueues the kernels that fill `nodes.corrections` for nodes 1..N-1, damped.
 template <class ExecutionSpace, class Scalar>

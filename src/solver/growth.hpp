@@ -5,6 +5,8 @@
 #include "../execution_spaces.hpp"
 #include "node_arguments.hpp"
 
+#include <elaphos/impl/scalar.hpp>
+
 #include <cstdint>
 
 namespace elaphos::impl {
@@ -17,7 +19,7 @@ struct TangentGrowth {
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
   NodeArguments<Scalar> nodes;
   Scalar* tangents;  // (B, 2, D)
-  double* rates;     // (B): natural logarithm per step; NaN where a product has left the numbers' range
+  double* rates;     // (B): natural logarithm per step; infinite where a product has left the numbers' range
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const std::int64_t b = member.league_rank(), segments = nodes.segments.segments;
@@ -50,17 +52,16 @@ struct TangentGrowth {
     }
     Kokkos::single(Kokkos::PerTeam(member), [&] {
       const double rate = sum / static_cast<double>(nodes.segments.problem.steps);
-      rates[b] = Kokkos::isfinite(rate) ? rate : Kokkos::Experimental::quiet_NaN_v<double>;
+      rates[b] = Kokkos::isfinite(rate) ? rate : infinite<double>();
     });
   }
 };
 
-/// The largest rate of all sequences; NaN counts as larger than all.
+/// The largest rate of all sequences; infinite where one is not known.
 struct LargestRate {
   const double* rates;
   KOKKOS_FUNCTION void operator()(std::int64_t b, double& largest) const {
-    const double rate = rates[b] == rates[b] ? rates[b] : Kokkos::Experimental::infinity_v<double>;
-    if (rate > largest) largest = rate;
+    if (rates[b] > largest) largest = rates[b];
   }
 };
 

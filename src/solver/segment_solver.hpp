@@ -114,8 +114,9 @@ class SegmentSolver {
 
   void keep_damping(std::size_t states) {
     const Problem<Scalar>& problem = m_nodes.segments.problem;
-    const std::size_t scratch = static_cast<std::size_t>(problem.batch) *
-                                damped_scratch_entries(m_nodes.segments.sensitivity, problem.state_size);
+    const std::size_t scratch = static_cast<std::size_t>(
+        problem.batch *
+        damped_scratch_entries(m_nodes.segments.sensitivity == Sensitivity::dense, problem.state_size));
     const std::size_t segments = static_cast<std::size_t>(m_count);
     m_damping.strength = m_workspace->template reserve<Scalar>(m_exec, Buffer::damping, segments + 2 * states + scratch);
     m_damping.predicted = m_damping.strength + segments;

@@ -39,12 +39,12 @@ class WindowSolver {
  public:
   WindowSolver(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                const Problem<Scalar>& problem, const SolveOptions& options, Workspace<ExecutionSpace>& workspace)
-      : m_exec(exec), m_propagator(propagator), m_problem(problem), m_given_options(options), m_options(options), m_workspace(workspace) {
+      : m_exec(exec), m_propagator(propagator), m_problem(problem), m_options(options), m_workspace(workspace) {
     const std::int64_t wanted = options.window_steps > 0 ? options.window_steps : default_window();
     m_window = std::min(wanted, problem.steps);
     m_numbers = problem.batch * problem.state_size;
     if (options.observer) {
-      m_options.observer = [this](const SolveReport& so_far) { return m_go_on = m_given_options.observer(so_far); };
+      m_options.observer = [this, &options](const SolveReport& so_far) { return m_go_on = options.observer(so_far); };
     }
     if (options.keep_every == 1) return;
     const std::size_t numbers = static_cast<std::size_t>(m_numbers);
@@ -138,7 +138,6 @@ class WindowSolver {
   const ExecutionSpace& m_exec;
   const Propagator<ExecutionSpace, Scalar>& m_propagator;
   const Problem<Scalar>& m_problem;
-  const SolveOptions& m_given_options;
   SolveOptions m_options;  // a window's
   Workspace<ExecutionSpace>& m_workspace;
   bool m_go_on = true;
