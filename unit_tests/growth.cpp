@@ -19,22 +19,7 @@ struct LorenzStep {
   using scalar_type = double;
   static constexpr int state_size = 3, input_size = 0;
   KOKKOS_FUNCTION void step(elaphos::StepContext, auto y, auto, auto, auto next) const {
-    using Number = truth::NumberAt<decltype(y)>;
-    constexpr double h = 0.01;
-    Number k[3], sum[3], at[3];
-    for (int i = 0; i < 3; ++i) {
-      at[i] = y[i];
-      sum[i] = 0.0;
-    }
-    for (int stage = 0; stage < 4; ++stage) {
-      truth::LorenzFlow::rate(static_cast<const Number*>(at), k);
-      const double weight = stage == 0 || stage == 3 ? 1.0 : 2.0, reach = stage == 2 ? h : h / 2;
-      for (int i = 0; i < 3; ++i) {
-        sum[i] = sum[i] + weight * k[i];
-        at[i] = y[i] + reach * k[i];
-      }
-    }
-    for (int i = 0; i < 3; ++i) next[i] = y[i] + (h / 6) * sum[i];
+    truth::runge_kutta_step<3, truth::LorenzFlow>(y, next);
   }
 };
 

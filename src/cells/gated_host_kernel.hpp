@@ -169,7 +169,7 @@ struct GatedHostKernel {
     Scalar residual = 0;
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      const Scalar* before = t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D;
+      const Scalar* before = problem.state_before(t, range.sequence);
       std::memcpy(h, before, sizeof(Scalar) * std::size_t(D));
       pre_activate(h, problem.x + entry * weights.input_size, at);
       activate(at, h, next);

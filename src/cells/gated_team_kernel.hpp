@@ -279,7 +279,7 @@ struct GatedTeamKernel {
       Scalar residual = 0;
       for (std::int64_t t = range.begin; t < range.end; ++t) {
         const std::int64_t entry = t * problem.batch + range.sequence;
-        const Scalar* from = t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D;
+        const Scalar* from = problem.state_before(t, range.sequence);
         const Scalar h = real ? from[unit] : Scalar(0);
         member.team_barrier();
         shared[Layout::state + unit] = h;

@@ -65,6 +65,26 @@ struct LorenzObserver {
   }
 };
 
+/// One classical Runge-Kutta step of 0.01 along a flow of D states.
+template <int D, class Flow, class Number>
+KOKKOS_FUNCTION void runge_kutta_step(const Number* y, Number* next) {
+  constexpr double h = 0.01;
+  Number k[D], sum[D], at[D];
+  for (int i = 0; i < D; ++i) {
+    at[i] = y[i];
+    sum[i] = 0.0;
+  }
+  for (int stage = 0; stage < 4; ++stage) {
+    Flow::rate(static_cast<const Number*>(at), k);
+    const double weight = stage == 0 || stage == 3 ? 1.0 : 2.0, reach = stage == 2 ? h : h / 2;
+    for (int i = 0; i < D; ++i) {
+      sum[i] = sum[i] + weight * k[i];
+      at[i] = y[i] + reach * k[i];
+    }
+  }
+  for (int i = 0; i < D; ++i) next[i] = y[i] + (h / 6) * sum[i];
+}
+
 /// Lorenz-96 with F = 8, one classical Runge-Kutta step of 0.01.
 template <int D>
 struct Lorenz96 {
@@ -75,22 +95,7 @@ struct Lorenz96 {
     for (int i = 0; i < D; ++i) r[i] = (y[(i + 1) % D] - y[(i + D - 2) % D]) * y[(i + D - 1) % D] - y[i] + 8.0;
   }
   KOKKOS_FUNCTION void step(elaphos::StepContext, auto y, auto, auto, auto next) const {
-    using Number = NumberAt<decltype(y)>;
-    constexpr double h = 0.01;
-    Number k[D], sum[D], at[D];
-    for (int i = 0; i < D; ++i) {
-      at[i] = y[i];
-      sum[i] = 0.0;
-    }
-    for (int stage = 0; stage < 4; ++stage) {
-      rate(static_cast<const Number*>(at), k);
-      const double weight = stage == 0 || stage == 3 ? 1.0 : 2.0, reach = stage == 2 ? h : h / 2;
-      for (int i = 0; i < D; ++i) {
-        sum[i] = sum[i] + weight * k[i];
-        at[i] = y[i] + reach * k[i];
-      }
-    }
-    for (int i = 0; i < D; ++i) next[i] = y[i] + (h / 6) * sum[i];
+    runge_kutta_step<D, Lorenz96>(y, next);
   }
 };
 

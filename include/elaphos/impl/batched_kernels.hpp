@@ -78,19 +78,12 @@ struct GatherRows {
     const std::int64_t r = team.league_rank(), D = problem.state_size, I = problem.input_size;
     const BatchRow row = batch.rows[r];
     const std::int64_t entry = row.t * problem.batch + row.range.sequence;
-    const Scalar* from = before(row, entry);
-    const Scalar* x = problem.x + entry * I;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, D), [&](std::int64_t i) { batch.state[r * D + i] = from[i]; });
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, I), [&](std::int64_t i) { batch.input[r * I + i] = x[i]; });
+    const bool at_node = arguments.pass != Pass::verify && row.t == row.range.begin;
+    const Scalar* from =
+        at_node ? arguments.nodes + row.range.flat * D : problem.state_before(row.t, row.range.sequence);
+    team_copy(team, from, batch.state + r * D, D);
+    team_copy(team, problem.x + entry * I, batch.input + r * I, I);
     Kokkos::single(Kokkos::PerTeam(team), [&]() { batch.at[r] = {problem.first_step + row.t, row.range.sequence}; });
-  }
-
- private:
-  KOKKOS_FUNCTION const Scalar* before(const BatchRow& row, std::int64_t entry) const {
-    const Problem<Scalar>& problem = arguments.problem;
-    const std::int64_t D = problem.state_size;
-    if (arguments.pass != Pass::verify && row.t == row.range.begin) return arguments.nodes + row.range.flat * D;
-    return row.t == 0 ? problem.y0 + row.range.sequence * D : problem.y + (entry - problem.batch) * D;
   }
 };
 

@@ -82,7 +82,7 @@ struct LaneKernel {
     Scalar residual = 0;
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      const Scalar* before = t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D;
+      const Scalar* before = problem.state_before(t, range.sequence);
       for (int i = 0; i < D; ++i) state[i] = before[i];
       plain_step(recurrence, StepContext{problem.first_step + t, range.sequence}, state,
                  problem.x + entry * R::input_size, parameters, next);

@@ -2,6 +2,8 @@
 #ifndef ELAPHOS_IMPL_PROBLEM_HPP
 #define ELAPHOS_IMPL_PROBLEM_HPP
 
+#include <Kokkos_Core.hpp>
+
 #include <cstdint>
 
 namespace elaphos::impl {
@@ -17,6 +19,11 @@ struct Problem {
   std::int64_t batch;
   int state_size;
   int input_size;
+
+  /// What step t of sequence b starts from, as it is stored: D numbers.
+  KOKKOS_FORCEINLINE_FUNCTION const Scalar* state_before(std::int64_t t, std::int64_t b) const {
+    return t == 0 ? y0 + b * state_size : y + ((t - 1) * batch + b) * state_size;
+  }
 };
 
 }  // namespace elaphos::impl

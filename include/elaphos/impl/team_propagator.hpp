@@ -95,7 +95,7 @@ struct TeamKernel {
     Scalar residual = 0;
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      team_copy(member, t == 0 ? problem.y0 + range.sequence * D : problem.y + (entry - problem.batch) * D, state, D);
+      team_copy(member, problem.state_before(t, range.sequence), state, D);
       member.team_barrier();
       plain_team_step(recurrence, member, {problem.first_step + t, range.sequence}, state,
                       problem.x + entry * problem.input_size, next);
