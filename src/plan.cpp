@@ -105,7 +105,7 @@ Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
   Plan plan;
   plan.merge = options.merge;
   plan.sensitivity = sensitivity_of(method);
-  plan.damped = method == Method::levenberg_marquardt || method == Method::quasi_levenberg_marquardt;
+  plan.damped = is_damped(method);
   // A tolerance cannot be judged without derivatives, so merges are exact then.
   if (!request.has_jacobian && plan.sensitivity == Sensitivity::none) plan.merge = Merge::exact;
   if (request.steps == 0 || request.batch == 0) return plan;

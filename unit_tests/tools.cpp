@@ -167,3 +167,30 @@ TEST_CASE("tools: a second solve with the same workspace allocates nothing") {
   for (const std::string& label : record.allocations) FAIL_CHECK("allocated " << label);
   CHECK(workspace.bytes() == bytes);
 }
+
+TEST_CASE("tools: an enqueued solve waits for nothing once its workspace is large enough") {
+  const Everything everything;
+  const Exec exec;
+  elaphos::Workspace<Exec> workspace;
+  const Kokkos::View<elaphos::QueuedReport, Memory> report("test::report");
+  elaphos::SolveOptions options;
+  options.segments = 50;
+  options.method = elaphos::Method::newton;
+  options.verify = true;
+  options.max_iterations = 4;
+  const auto enqueue = [&] {
+    elaphos::enqueue_solve(exec, everything.gru, everything.layer.y0, everything.layer.x, everything.layer.y, report,
+                           options, workspace);
+  };
+  enqueue();
+  exec.fence();
+  const Seen record = watch(enqueue);
+  exec.fence();
+  CHECK(record.kernels.size() > 20);
+  check_prefix("kernel", record.kernels);
+  for (const std::string& fence : record.fences) {
+    // Watching makes Kokkos wait for everything before it calls back.
+    if (fence.rfind("Kokkos::Tools::", 0) != 0) FAIL_CHECK("waited in " << fence);
+  }
+  CHECK(record.allocations.empty());
+}

@@ -6,12 +6,14 @@
 #include <elaphos/cells/elman.hpp>
 #include <elaphos/cells/gru.hpp>
 #include <elaphos/check_recurrence.hpp>
+#include <elaphos/enqueue_solve.hpp>
 #include <elaphos/errors.hpp>
 #include <elaphos/linear_gradient.hpp>
 #include <elaphos/linear_options.hpp>
 #include <elaphos/linear_recurrence.hpp>
 #include <elaphos/options.hpp>
 #include <elaphos/plan.hpp>
+#include <elaphos/queued_report.hpp>
 #include <elaphos/recurrence.hpp>
 #include <elaphos/report.hpp>
 #include <elaphos/solve.hpp>

@@ -23,6 +23,11 @@ enum class Method {
   quasi_levenberg_marquardt  ///< `quasi_newton`, damped (quasi-ELK)
 };
 
+/// \brief Whether corrections are damped.
+constexpr bool is_damped(Method method) {
+  return method == Method::levenberg_marquardt || method == Method::quasi_levenberg_marquardt;
+}
+
 std::string to_string(Method method);
 
 }  // namespace elaphos

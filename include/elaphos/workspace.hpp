@@ -25,6 +25,7 @@ enum class Buffer : std::size_t {
   active_flags,
   frontier,
   tallies,
+  progress,
   packed_weights,
   trajectory,
   window_entry,

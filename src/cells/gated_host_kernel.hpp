@@ -25,6 +25,7 @@ struct GatedHostKernel {
   SegmentArguments<Scalar> arguments;
 
   void operator()(std::int64_t index) const {
+    if (!arguments.has(index)) return;
     const SegmentRange range = segment_range(arguments, index);
     SegmentRecord<Scalar>& record = arguments.records[range.flat];
     if (arguments.pass == Pass::verify) {

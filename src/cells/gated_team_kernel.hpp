@@ -39,6 +39,7 @@ struct GatedTeamKernel {
   SegmentArguments<Scalar> arguments;
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
+    if (!arguments.has(member.league_rank())) return;
     Lane lane(*this, member);
     lane.run();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/check_views.hpp>
-#include <elaphos/impl/solve_segments.hpp>
+#include <elaphos/impl/enqueue_segments.hpp>
 
 #include <fmt/format.h>
 
@@ -84,6 +84,22 @@ void check_options(const SolveOptions& options) {
     throw InvalidArgument("options.steps_per_segment", fmt::format("{}", options.steps_per_segment),
                           fmt::format("0, as options.segments is {}: give one of the two", options.segments));
   }
+}
+
+void check_queueable(const SolveOptions& options) {
+  const auto expect = [](bool can, const char* name, const std::string& value, const char* expected) {
+    if (!can) throw InvalidArgument(name, value, std::string(expected) + " in an enqueued solve, whose host does not wait");
+  };
+  expect(!is_damped(options.method), "options.method", to_string(options.method), "a method without damping");
+  expect(options.at_limit != AtLimit::throw_exception, "options.at_limit", "throw_exception",
+         "complete_sequentially or return_iterate");
+  expect(std::isinf(options.sensitivity_limit), "options.sensitivity_limit",
+         fmt::format("{}", options.sensitivity_limit), "infinity");
+  expect(options.window_steps == 0, "options.window_steps", fmt::format("{}", options.window_steps), "0");
+  expect(options.keep_every == 1, "options.keep_every", fmt::format("{}", options.keep_every), "1");
+  expect(!options.observer, "options.observer", "a function", "none");
+  expect(!options.estimate_growth, "options.estimate_growth", "true", "false");
+  expect(!options.measure_time, "options.measure_time", "true", "false");
 }
 
 }  // namespace elaphos::impl

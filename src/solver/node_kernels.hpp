@@ -244,12 +244,20 @@ struct TallyRuns {
   }
 };
 
-/// The smallest t * B + b whose state is not finite; the largest integer where all are.
+/// What `FirstNonFinite` finds where all is finite.
+inline constexpr std::int64_t nowhere = Kokkos::Experimental::finite_max_v<std::int64_t>;
+
+/// The smallest t * B + b whose state is not finite; `nowhere` if there is none.
 template <class Scalar>
 struct FirstNonFinite {
+  using value_type = std::int64_t;
   const Scalar* y;
   int state_size;
 
+  KOKKOS_FUNCTION void init(std::int64_t& first) const { first = nowhere; }
+  KOKKOS_FUNCTION void join(std::int64_t& into, const std::int64_t& from) const {
+    if (from < into) into = from;
+  }
   KOKKOS_FUNCTION void operator()(std::int64_t entry, std::int64_t& first) const {
     if (entry >= first) return;
     for (int i = 0; i < state_size; ++i) {

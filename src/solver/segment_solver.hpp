@@ -2,12 +2,10 @@
 #ifndef ELAPHOS_SRC_SOLVER_SEGMENT_SOLVER_HPP
 #define ELAPHOS_SRC_SOLVER_SEGMENT_SOLVER_HPP
 
-#include "../execution_spaces.hpp"
 #include "damped_scan.hpp"
 #include "growth.hpp"
-#include "node_kernels.hpp"
-#include "node_scan.hpp"
 #include "phase_clock.hpp"
+#include "segment_kernels.hpp"
 
 #include <elaphos/impl/solve_segments.hpp>
 
@@ -27,55 +25,29 @@ class SegmentSolver {
                 const Problem<Scalar>& problem, const SolveOptions& options, const Plan& plan,
                 Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start)
       : m_exec(exec),
-        m_propagator(propagator),
         m_options(options),
         m_warm_start(warm_start),
-        m_clock(exec, options.measure_time) {
+        m_clock(exec, options.measure_time),
+        m_kernels(exec, propagator, problem, options, plan, workspace),
+        m_workers(propagator.parallel_workers(exec)) {
     m_report.status = SolveStatus::running;
     m_report.plan = plan;
     m_report.steps = problem.steps;
     m_report.total_steps = problem.steps * problem.batch;
-    m_count = plan.segments * problem.batch;
-    m_workers = propagator.parallel_workers(exec);
-    const std::size_t segments = static_cast<std::size_t>(m_count);
-    const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
-    const Tolerance tolerance = options.tolerance.value_or(Tolerance::default_for<Scalar>());
-
-    m_nodes.nodes = workspace.template reserve<Scalar>(exec, Buffer::nodes, states);
-    m_nodes.frontier = workspace.template reserve<std::int64_t>(exec, Buffer::frontier, std::size_t(problem.batch));
-    m_nodes.active = workspace.template reserve<std::int64_t>(exec, Buffer::active, segments);
-    m_nodes.active_flags = workspace.template reserve<std::int32_t>(exec, Buffer::active_flags, segments);
-    m_nodes.corrections = nullptr;
-    m_nodes.scan_totals = nullptr;
-    m_tally = workspace.template reserve<Tally>(exec, Buffer::tallies, 1);
-    m_workspace = &workspace;
-    m_nodes.segments = {problem,
-                        plan.segments,
-                        plan.steps_per_segment,
-                        m_nodes.active,
-                        m_count,
-                        m_nodes.nodes,
-                        nullptr,
-                        workspace.template reserve<SegmentRecord<Scalar>>(exec, Buffer::records, segments),
-                        Sensitivity::none,
-                        plan.merge,
-                        static_cast<Scalar>(tolerance.absolute),
-                        static_cast<Scalar>(tolerance.relative),
-                        Pass::propagate};
-    carry(plan.sensitivity);
+    if (plan.damped) keep_damping();
   }
 
   SolveReport run() {
     StoredNodes<Scalar> stored;
-    const Problem<Scalar>& problem = m_nodes.segments.problem;
+    const Problem<Scalar>& problem = m_kernels.problem();
     if (m_warm_start != nullptr) stored = m_warm_start->stored_for(problem.batch, problem.state_size);
-    for_each_segment("Elaphos::start", StartFromGuess<Scalar>{m_nodes, m_options.initial_guess, stored});
+    m_kernels.start(m_options.initial_guess, stored);
     while (!m_finished) {
       propagate_and_correct();
       observe();
     }
     if (m_completing) complete();
-    if (m_warm_start != nullptr && m_report.plan.segments > 1) keep_nodes(*m_warm_start);
+    if (m_warm_start != nullptr && !m_kernels.is_loop()) keep_nodes(*m_warm_start);
     find_non_finite();
     if (m_options.estimate_growth) estimate_growth();
     if (m_options.verify) verify();
@@ -87,38 +59,16 @@ class SegmentSolver {
   // More would let a pass cost little of the loop, and may need a few to see what long memories do.
   static constexpr std::int64_t most_probing_workers = 8;
   static constexpr int damped_passes_a_doubling = 16;
-  using Segments = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  using Sequences = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
-  template <class Kernel>
-  void for_each_segment(const char* label, const Kernel& kernel) {
-    Kokkos::parallel_for(label, Segments(m_exec, 0, m_count), kernel);
-  }
-
-  // Reserves what a sensitivity needs; the segments' own products are not valid until they have been run again.
-  void carry(Sensitivity sensitivity) {
-    const Problem<Scalar>& problem = m_nodes.segments.problem;
-    m_nodes.segments.sensitivity = sensitivity;
-    if (sensitivity == Sensitivity::none || m_report.plan.segments == 1) return;
-    const std::size_t states = static_cast<std::size_t>(m_count) * static_cast<std::size_t>(problem.state_size);
-    m_nodes.blocks = sensitivity == Sensitivity::block ? m_propagator.jacobian_blocks() : JacobianBlocks{1, 1};
-    const int columns = sensitivity == Sensitivity::dense ? problem.state_size : m_nodes.blocks.size;
-    m_nodes.segments.sensitivities =
-        m_workspace->template reserve<Scalar>(m_exec, Buffer::sensitivities, states * std::size_t(columns));
-    m_nodes.corrections = m_workspace->template reserve<Scalar>(m_exec, Buffer::corrections, states);
-    m_nodes.scan_totals = m_workspace->template reserve<Scalar>(
-        m_exec, Buffer::scan_totals,
-        node_scan_entries<Scalar>(sensitivity, m_nodes.blocks, m_report.plan.segments, problem.batch,
-                                  problem.state_size));
-    if (m_report.plan.damped) keep_damping(states);
-  }
-
-  void keep_damping(std::size_t states) {
-    const Problem<Scalar>& problem = m_nodes.segments.problem;
+  void keep_damping() {
+    const Problem<Scalar>& problem = m_kernels.problem();
     const std::size_t scratch = static_cast<std::size_t>(
         problem.batch *
-        damped_scratch_entries(m_nodes.segments.sensitivity == Sensitivity::dense, problem.state_size));
-    const std::size_t segments = static_cast<std::size_t>(m_count);
-    m_damping.strength = m_workspace->template reserve<Scalar>(m_exec, Buffer::damping, segments + 2 * states + scratch);
+        damped_scratch_entries(m_kernels.segments().sensitivity == Sensitivity::dense, problem.state_size));
+    const std::size_t segments = static_cast<std::size_t>(m_kernels.count());
+    const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
+    m_damping.strength = m_kernels.template reserve<Scalar>(Buffer::damping, segments + 2 * states + scratch);
     m_damping.predicted = m_damping.strength + segments;
     m_damping.moved = m_damping.predicted + states;
     m_damping.scratch = m_damping.moved + states;
@@ -126,51 +76,48 @@ class SegmentSolver {
   }
 
   void scan() {
-    if (!m_report.plan.damped || m_near) {
-      scan_nodes<ExecutionSpace>(m_exec, m_nodes);
+    if (!m_report.plan.damped || m_near || m_kernels.is_loop()) {
+      m_kernels.scan();
       m_damping.adapt = false;
       return;
     }
-    scan_nodes_damped<ExecutionSpace>(m_exec, m_nodes, m_damping);
+    scan_nodes_damped<ExecutionSpace>(m_exec, m_kernels.nodes(), m_damping);
     m_damping.adapt = true;
     if (m_report.iterations() % damped_passes_a_doubling == damped_passes_a_doubling - 1) m_damping.reach *= 2;
   }
 
   void propagate_and_correct() {
     Kokkos::Profiling::ScopedRegion region("Elaphos::pass");
+    SegmentArguments<Scalar>& segments = m_kernels.segments();
     PassReport pass;
-    pass.active_segments = m_nodes.segments.active_count;
+    pass.active_segments = segments.active_count;
     m_clock.start();
-    m_propagator.run(m_exec, m_nodes.segments);
+    m_kernels.propagate();
     m_clock.stop(&PhaseSeconds::propagate);
     clamp_sensitivities();
-    const std::int64_t batch = m_nodes.segments.problem.batch;
-    Kokkos::parallel_for("Elaphos::reset_frontier", Segments(m_exec, 0, batch), ResetFrontier<Scalar>{m_nodes});
-    if (m_report.plan.segments > 1) {
-      for_each_segment("Elaphos::find_frontier", FindFrontier<Scalar>{m_nodes});
-      if (m_nodes.segments.sensitivity != Sensitivity::none) scan();
-    }
-    const Tally tally = reduce("Elaphos::correct_nodes", CorrectNodes<Scalar>{m_nodes});
-    Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
+    m_kernels.find_frontier();
+    scan();
+    m_kernels.correct();
+    const Tally tally = m_kernels.read_tally();
     m_clock.stop(&PhaseSeconds::correct);
 
     pass.steps = tally.steps;
     pass.longest_run = tally.longest_run;
     pass.max_correction = tally.correction;
     m_report.passes.push_back(pass);
-    m_nodes.segments.active_count = tally.active;
+    segments.active_count = tally.active;
     judge(tally);
   }
 
   void clamp_sensitivities() {
-    const Sensitivity sensitivity = m_nodes.segments.sensitivity;
-    if (std::isinf(m_options.sensitivity_limit) || sensitivity == Sensitivity::none || m_report.plan.segments == 1)
+    const SegmentArguments<Scalar>& segments = m_kernels.segments();
+    if (std::isinf(m_options.sensitivity_limit) || segments.sensitivity == Sensitivity::none || m_kernels.is_loop())
       return;
-    const int D = m_nodes.segments.problem.state_size;
-    const int entries = D * (sensitivity == Sensitivity::dense ? D : m_nodes.blocks.size);
-    m_report.clamped +=
-        count("Elaphos::clamp_sensitivities", m_nodes.segments.active_count * entries,
-              ClampSensitivities<Scalar>{m_nodes, entries, static_cast<Scalar>(m_options.sensitivity_limit)});
+    const int D = segments.problem.state_size;
+    const int entries = D * (segments.sensitivity == Sensitivity::dense ? D : m_kernels.nodes().blocks.size);
+    m_report.clamped += m_kernels.reduce_and_wait(
+        "Elaphos::clamp_sensitivities", segments.active_count * entries,
+        ClampSensitivities<Scalar>{m_kernels.nodes(), entries, static_cast<Scalar>(m_options.sensitivity_limit)});
   }
 
   // Decides how the solve goes on after a pass.
@@ -178,7 +125,7 @@ class SegmentSolver {
     m_report.max_residual = tally.residual;
     m_report.error_estimate = tally.correction;
     // A damped correction is small whatever the error. So near the solution none is damped, and the last one counts.
-    const bool judged = m_nodes.segments.sensitivity != Sensitivity::none && (!m_report.plan.damped || m_near);
+    const bool judged = m_kernels.segments().sensitivity != Sensitivity::none && (!m_report.plan.damped || m_near);
     const bool within_tolerance = m_report.plan.merge == Merge::tolerance && tally.scaled <= 1 && judged;
     m_near = tally.scaled <= 1;
     if (tally.active == 0 || within_tolerance) {
@@ -196,12 +143,11 @@ class SegmentSolver {
     }
     // Without sensitivities the corrections say nothing about errors that build up from segment to segment, so the
     // tolerance cannot be judged; once segments stop merging, it takes sensitivities to go on.
-    if (m_report.plan.merge == Merge::tolerance && m_nodes.segments.sensitivity == Sensitivity::none &&
+    if (m_report.plan.merge == Merge::tolerance && m_kernels.segments().sensitivity == Sensitivity::none &&
         m_report.iterations() > 1 && tally.reached_end > 0) {
-      carry(Sensitivity::diagonal);
+      m_kernels.carry(Sensitivity::diagonal);
       m_report.plan.sensitivity = Sensitivity::diagonal;
-      m_nodes.segments.active_count = m_count;
-      for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
+      m_kernels.restart_all();
     }
   }
 
@@ -215,14 +161,14 @@ class SegmentSolver {
 
   // A few workers take several rounds for a pass. Before a second one, in which nothing may merge, a round tells.
   bool a_probe_pays() const {
-    return may_stall() && m_nodes.segments.sensitivity == Sensitivity::none && m_workers <= most_probing_workers &&
-           m_nodes.segments.active_count > 2 * m_workers && m_options.max_iterations > 2;
+    return may_stall() && m_kernels.segments().sensitivity == Sensitivity::none && m_workers <= most_probing_workers &&
+           m_kernels.segments().active_count > 2 * m_workers && m_options.max_iterations > 2;
   }
 
   void probe() {
-    Kokkos::parallel_for("Elaphos::hold_back", Segments(m_exec, 0, m_nodes.segments.active_count - m_workers),
-                         HoldBack<Scalar>{m_nodes, m_workers});
-    m_nodes.segments.active_count = m_probing = m_workers;
+    std::int64_t& active = m_kernels.segments().active_count;
+    m_kernels.for_each("Elaphos::hold_back", active - m_workers, HoldBack<Scalar>{m_kernels.nodes(), m_workers});
+    active = m_probing = m_workers;
   }
 
   bool may_stall() const {
@@ -244,7 +190,7 @@ class SegmentSolver {
     const double active = static_cast<double>(tally.active);
     const double settled = static_cast<double>(m_report.passes.back().active_segments) - active;
     const double passes_left = settled > 0 ? active / settled : std::numeric_limits<double>::infinity();
-    const double batch = static_cast<double>(m_nodes.segments.problem.batch);
+    const double batch = static_cast<double>(m_kernels.problem().batch);
     const double workers = static_cast<double>(m_workers);
     // On average half of the active segments are run in each of these passes, by all workers.
     return passes_left > m_options.max_iterations - m_report.iterations() ||
@@ -255,11 +201,12 @@ class SegmentSolver {
   void complete() {
     Kokkos::Profiling::ScopedRegion region("Elaphos::complete");
     m_clock.start();
-    m_nodes.segments.active_count = count("Elaphos::mark_completion", m_count, MarkCompletion<Scalar>{m_nodes});
-    Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
-    m_nodes.segments.pass = Pass::complete;
-    m_propagator.run(m_exec, m_nodes.segments);
-    const Tally tally = reduce("Elaphos::tally_runs", TallyRuns<Scalar>{m_nodes});
+    m_kernels.segments().active_count =
+        m_kernels.reduce_and_wait("Elaphos::mark_completion", m_kernels.count(), MarkCompletion<Scalar>{m_kernels.nodes()});
+    m_kernels.list_active();
+    m_kernels.propagate(Pass::complete);
+    m_kernels.tally_runs();
+    const Tally tally = m_kernels.read_tally();
     m_clock.stop(&PhaseSeconds::complete);
     m_report.status = SolveStatus::completed_sequentially;
     m_report.completion_steps = tally.steps;
@@ -271,77 +218,57 @@ class SegmentSolver {
   void verify() {
     Kokkos::Profiling::ScopedRegion region("Elaphos::verify");
     m_clock.start();
-    for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
-    m_nodes.segments.active_count = m_count;
-    m_nodes.segments.pass = Pass::verify;
-    m_propagator.run(m_exec, m_nodes.segments);
-    m_report.verified_residual = reduce("Elaphos::tally_runs", TallyRuns<Scalar>{m_nodes}).residual;
+    m_kernels.restart_all();
+    m_kernels.propagate(Pass::verify);
+    m_kernels.tally_runs();
+    m_report.verified_residual = m_kernels.read_tally().residual;
     m_clock.stop(&PhaseSeconds::verify);
   }
 
   void keep_nodes(WarmStart<ExecutionSpace, Scalar>& warm_start) {
-    const Problem<Scalar>& problem = m_nodes.segments.problem;
+    const Problem<Scalar>& problem = m_kernels.problem();
     const Plan& plan = m_report.plan;
     Scalar* const kept =
         warm_start.keep(m_exec, plan.segments, plan.steps_per_segment, problem.batch, problem.state_size);
-    for_each_segment("Elaphos::keep_nodes",
-                     KeepNodes<Scalar>{m_nodes, m_report.status == SolveStatus::completed_sequentially, kept});
+    m_kernels.for_each_segment(
+        "Elaphos::keep_nodes",
+        KeepNodes<Scalar>{m_kernels.nodes(), m_report.status == SolveStatus::completed_sequentially, kept});
   }
 
   void estimate_growth() {
-    if (m_nodes.segments.sensitivity != Sensitivity::dense || m_report.plan.segments == 1 || m_completing) return;
-    const std::size_t batch = static_cast<std::size_t>(m_nodes.segments.problem.batch);
-    const std::size_t D = static_cast<std::size_t>(m_nodes.segments.problem.state_size);
-    Scalar* const tangents = m_workspace->template reserve<Scalar>(m_exec, Buffer::tangents, 2 * batch * D);
-    double* const rates = m_workspace->template reserve<double>(m_exec, Buffer::rates, batch);
+    if (m_kernels.segments().sensitivity != Sensitivity::dense || m_kernels.is_loop() || m_completing) return;
+    const std::size_t batch = static_cast<std::size_t>(m_kernels.problem().batch);
+    const std::size_t D = static_cast<std::size_t>(m_kernels.problem().state_size);
+    Scalar* const tangents = m_kernels.template reserve<Scalar>(Buffer::tangents, 2 * batch * D);
+    double* const rates = m_kernels.template reserve<double>(Buffer::rates, batch);
     Kokkos::parallel_for("Elaphos::tangent_growth",
                          Kokkos::TeamPolicy<ExecutionSpace>(m_exec, static_cast<int>(batch), Kokkos::AUTO),
-                         TangentGrowth<ExecutionSpace, Scalar>{m_nodes, tangents, rates});
+                         TangentGrowth<ExecutionSpace, Scalar>{m_kernels.nodes(), tangents, rates});
     double largest = 0;
-    Kokkos::parallel_reduce("Elaphos::largest_rate", Segments(m_exec, 0, static_cast<std::int64_t>(batch)),
+    Kokkos::parallel_reduce("Elaphos::largest_rate", Sequences(m_exec, 0, static_cast<std::int64_t>(batch)),
                             LargestRate{rates}, Kokkos::Max<double>(largest));
     if (std::isfinite(largest)) m_report.growth_rate = largest;
   }
 
   void find_non_finite() {
-    if (count("Elaphos::count_non_finite_ends", m_count, CountNonFiniteEnds<Scalar>{m_nodes}) == 0) return;
-    const Problem<Scalar>& problem = m_nodes.segments.problem;
-    std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    Kokkos::parallel_reduce("Elaphos::first_non_finite", Segments(m_exec, 0, problem.steps * problem.batch),
-                            FirstNonFinite<Scalar>{problem.y, problem.state_size}, Kokkos::Min<std::int64_t>(first));
+    const Problem<Scalar>& problem = m_kernels.problem();
+    const std::int64_t ends = m_kernels.reduce_and_wait("Elaphos::count_non_finite_ends", m_kernels.count(),
+                                                        CountNonFiniteEnds<Scalar>{m_kernels.nodes()});
+    if (ends == 0) return;
+    const std::int64_t first =
+        m_kernels.reduce_and_wait("Elaphos::first_non_finite", problem.steps * problem.batch,
+                                  FirstNonFinite<Scalar>{problem.y, problem.state_size});
     m_report.first_non_finite = NonFinite{first / problem.batch, first % problem.batch};
   }
 
-  template <class Kernel>
-  Tally reduce(const char* label, const Kernel& kernel) {
-    Kokkos::View<Tally, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged> on_device(m_tally);
-    Kokkos::parallel_reduce(label, Segments(m_exec, 0, m_count), kernel, on_device);
-    Tally tally;
-    Kokkos::View<Tally, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> on_host(&tally);
-    Kokkos::deep_copy(m_exec, on_host, on_device);
-    m_exec.fence("Elaphos::read_tally");
-    return tally;
-  }
-
-  template <class Kernel>
-  std::int64_t count(const char* label, std::int64_t range, const Kernel& kernel) {
-    std::int64_t sum = 0;
-    Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, sum);
-    return sum;
-  }
-
   const ExecutionSpace& m_exec;
-  const Propagator<ExecutionSpace, Scalar>& m_propagator;
   const SolveOptions& m_options;
   WarmStart<ExecutionSpace, Scalar>* m_warm_start;
   PhaseClock<ExecutionSpace> m_clock;
-  Workspace<ExecutionSpace>* m_workspace = nullptr;
-  NodeArguments<Scalar> m_nodes{};
+  SegmentKernels<ExecutionSpace, Scalar> m_kernels;
   DampingState<Scalar> m_damping{};
   bool m_near = false;  // the last correction was within tolerance
-  Tally* m_tally = nullptr;
-  std::int64_t m_count = 0;
-  std::int64_t m_workers = 1;
+  std::int64_t m_workers;
   std::int64_t m_probing = 0;  // segments of the second pass, where that is a probe
   bool m_finished = false;
   bool m_completing = false;

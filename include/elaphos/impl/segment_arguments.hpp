@@ -37,7 +37,8 @@ struct SegmentArguments {
   std::int64_t segments;
   std::int64_t steps_per_segment;
   const std::int64_t* active;  ///< flat numbers of the segments to advance
-  std::int64_t active_count;
+  std::int64_t active_count;   ///< what a kernel is launched for
+  const std::int64_t* active_on_device;  ///< how many of those there are, where the host does not know; else null
   const Scalar* nodes;     ///< (N, B, D)
   Scalar* sensitivities;   ///< diagonal: (N, B, D); block: (N, B, D/K, K, K); dense: (N, B, D, D); row-major
   SegmentRecord<Scalar>* records;  ///< (N, B)
@@ -46,6 +47,11 @@ struct SegmentArguments {
   Scalar absolute_tolerance;
   Scalar relative_tolerance;
   Pass pass;
+
+  /// Whether there is an entry `index` to advance.
+  KOKKOS_FORCEINLINE_FUNCTION bool has(std::int64_t index) const {
+    return active_on_device == nullptr || index < *active_on_device;
+  }
 };
 
 /// The stretch of one sequence that one active entry stands for.

@@ -46,6 +46,7 @@ struct TeamKernel {
   SegmentArguments<Scalar> arguments;
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
+    if (!arguments.has(member.league_rank())) return;
     const SegmentRange range = segment_range(arguments, member.league_rank());
     const TeamScratch scratch(member);
     const std::size_t D = static_cast<std::size_t>(arguments.problem.state_size);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_SOLVER_SEGMENT_KERNELS_HPP
+#define ELAPHOS_SRC_SOLVER_SEGMENT_KERNELS_HPP
+
+#include "../execution_spaces.hpp"
+#include "node_kernels.hpp"
+#include "node_scan.hpp"
+
+#include <elaphos/impl/propagator.hpp>
+#include <elaphos/options.hpp>
+#include <elaphos/plan.hpp>
+#include <elaphos/workspace.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// The kernels of a solve on the caller's instance, and their memory. Decides nothing, and waits only to read something
+/// back: what follows upon what is a solver's business.
+template <class ExecutionSpace, class Scalar>
+class SegmentKernels {
+ public:
+  SegmentKernels(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
+                 const Problem<Scalar>& problem, const SolveOptions& options, const Plan& plan,
+                 Workspace<ExecutionSpace>& workspace)
+      : m_exec(exec), m_propagator(propagator), m_workspace(workspace), m_count(plan.segments * problem.batch) {
+    const std::size_t segments = static_cast<std::size_t>(m_count);
+    const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
+    const Tolerance tolerance = options.tolerance.value_or(Tolerance::default_for<Scalar>());
+    m_nodes.nodes = reserve<Scalar>(Buffer::nodes, states);
+    m_nodes.frontier = reserve<std::int64_t>(Buffer::frontier, static_cast<std::size_t>(problem.batch));
+    m_nodes.active = reserve<std::int64_t>(Buffer::active, segments);
+    m_nodes.active_flags = reserve<std::int32_t>(Buffer::active_flags, segments);
+    m_tally = reserve<Tally>(Buffer::tallies, 1);
+    m_nodes.segments = {problem,
+                        plan.segments,
+                        plan.steps_per_segment,
+                        m_nodes.active,
+                        m_count,
+                        nullptr,
+                        m_nodes.nodes,
+                        nullptr,
+                        reserve<SegmentRecord<Scalar>>(Buffer::records, segments),
+                        Sensitivity::none,
+                        plan.merge,
+                        static_cast<Scalar>(tolerance.absolute),
+                        static_cast<Scalar>(tolerance.relative),
+                        Pass::propagate};
+    carry(plan.sensitivity);
+  }
+
+  NodeArguments<Scalar>& nodes() { return m_nodes; }
+  SegmentArguments<Scalar>& segments() { return m_nodes.segments; }
+  const SegmentArguments<Scalar>& segments() const { return m_nodes.segments; }
+  const Problem<Scalar>& problem() const { return m_nodes.segments.problem; }
+  bool is_loop() const { return m_nodes.segments.segments == 1; }
+  /// N B.
+  std::int64_t count() const { return m_count; }
+  /// On the device: what the last `correct` or `tally_runs` counted.
+  const Tally* tally() const { return m_tally; }
+
+  template <class T>
+  T* reserve(Buffer which, std::size_t count) {
+    return m_workspace.template reserve<T>(m_exec, which, count);
+  }
+
+  /// Reserves what a sensitivity needs; the segments' own products are not valid until they have been run again.
+  void carry(Sensitivity sensitivity) {
+    m_nodes.segments.sensitivity = sensitivity;
+    if (sensitivity == Sensitivity::none || is_loop()) return;
+    const std::size_t states = static_cast<std::size_t>(m_count) * static_cast<std::size_t>(problem().state_size);
+    m_nodes.blocks = sensitivity == Sensitivity::block ? m_propagator.jacobian_blocks() : JacobianBlocks{1, 1};
+    const int columns = sensitivity == Sensitivity::dense ? problem().state_size : m_nodes.blocks.size;
+    m_nodes.segments.sensitivities = reserve<Scalar>(Buffer::sensitivities, states * static_cast<std::size_t>(columns));
+    m_nodes.corrections = reserve<Scalar>(Buffer::corrections, states);
+    m_nodes.scan_totals =
+        reserve<Scalar>(Buffer::scan_totals,
+                        node_scan_entries<Scalar>(sensitivity, m_nodes.blocks, m_nodes.segments.segments,
+                                                  problem().batch, problem().state_size));
+  }
+
+  void start(InitialGuess guess, const StoredNodes<Scalar>& stored) {
+    for_each_segment("Elaphos::start", StartFromGuess<Scalar>{m_nodes, guess, stored});
+  }
+
+  void propagate(Pass pass = Pass::propagate) {
+    m_nodes.segments.pass = pass;
+    m_propagator.run(m_exec, m_nodes.segments);
+  }
+
+  void find_frontier() {
+    for_each("Elaphos::reset_frontier", problem().batch, ResetFrontier<Scalar>{m_nodes});
+    if (!is_loop()) for_each_segment("Elaphos::find_frontier", FindFrontier<Scalar>{m_nodes});
+  }
+
+  /// For what `correct` adds to the ends; nothing without sensitivities.
+  void scan() {
+    if (!is_loop() && m_nodes.segments.sensitivity != Sensitivity::none) scan_nodes<ExecutionSpace>(m_exec, m_nodes);
+  }
+
+  void correct() {
+    reduce("Elaphos::correct_nodes", m_count, CorrectNodes<Scalar>{m_nodes}, m_tally);
+    list_active();
+  }
+
+  void list_active() {
+    Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
+  }
+
+  void restart_all() {
+    m_nodes.segments.active_count = m_count;
+    m_nodes.segments.active_on_device = nullptr;
+    for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
+  }
+
+  void tally_runs() { reduce("Elaphos::tally_runs", m_count, TallyRuns<Scalar>{m_nodes}, m_tally); }
+
+  /// Waits for it.
+  Tally read_tally() const {
+    Kokkos::View<Tally, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged> on_device(m_tally);
+    Tally tally;
+    Kokkos::View<Tally, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> on_host(&tally);
+    Kokkos::deep_copy(m_exec, on_host, on_device);
+    m_exec.fence("Elaphos::read_tally");
+    return tally;
+  }
+
+  template <class Kernel>
+  void for_each_segment(const char* label, const Kernel& kernel) const {
+    for_each(label, m_count, kernel);
+  }
+
+  template <class Kernel>
+  void for_each(const char* label, std::int64_t range, const Kernel& kernel) const {
+    Kokkos::parallel_for(label, Segments(m_exec, 0, range), kernel);
+  }
+
+  /// Leaves the result on the device.
+  template <class Kernel, class Value>
+  void reduce(const char* label, std::int64_t range, const Kernel& kernel, Value* result) const {
+    Kokkos::View<Value, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged> on_device(result);
+    Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, on_device);
+  }
+
+  /// Reduces to an integer, and waits for it.
+  template <class Kernel>
+  std::int64_t reduce_and_wait(const char* label, std::int64_t range, const Kernel& kernel) const {
+    std::int64_t result = 0;
+    Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, result);
+    return result;
+  }
+
+ private:
+  using Segments = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+
+  const ExecutionSpace& m_exec;
+  const Propagator<ExecutionSpace, Scalar>& m_propagator;
+  Workspace<ExecutionSpace>& m_workspace;
+  std::int64_t m_count;
+  NodeArguments<Scalar> m_nodes{};
+  Tally* m_tally = nullptr;
+};
+
+}  // namespace elaphos::impl
+
+#endif
