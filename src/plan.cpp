@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace elaphos {
 
@@ -35,11 +36,16 @@ std::int64_t automatic_segments(const PlanRequest& request, const impl::PlannerT
   return std::min(segments_for_workers(request, at), most_segments(request, at));
 }
 
-// Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's end. A
-// tolerance also serves longer memories, and cannot be judged without sensitivities.
-Method automatic_method(const PlanRequest& request, Merge merge, const impl::PlannerThresholds& at) {
-  if (!request.has_jacobian || merge == Merge::exact) return Method::jacobi;
-  return request.state_size <= at.dense_up_to ? Method::newton : Method::quasi_newton;
+// One step that carries a sensitivity, in plain steps. A step is taken for a matrix-vector product.
+double step_cost(const PlanRequest& request, Sensitivity sensitivity) {
+  if (sensitivity == Sensitivity::none) return 1;
+  return 1 + request.jacobian_cost + (sensitivity == Sensitivity::dense ? request.state_size : 0);
+}
+
+// Whether the two passes that a tolerance takes at least, both run in full, cost no more than the loop.
+bool pays(const PlanRequest& request, Sensitivity sensitivity) {
+  const double busy = static_cast<double>(std::min(request.batch, request.parallel_workers));
+  return 2 * step_cost(request, sensitivity) * busy <= static_cast<double>(request.parallel_workers);
 }
 
 Sensitivity sensitivity_of(Method method) {
@@ -82,18 +88,41 @@ std::string why_segments(const PlanRequest& request, const SolveOptions& options
              : fmt::format("shorter ones than {} steps would be run twice in full", at.shortest_segment);
 }
 
-std::string why_method(const PlanRequest& request, const Plan& plan, const impl::PlannerThresholds& at) {
-  if (!request.has_jacobian) return "the recurrence has no Jacobian";
-  if (plan.merge == Merge::exact) {
-    return "segments meet bit for bit where the recurrence forgets, and need no derivatives then";
-  }
-  return request.state_size <= at.dense_up_to
-             ? fmt::format("up to {} states a dense product is cheap", at.dense_up_to)
-             : fmt::format("over {} states a dense product costs more than the step", at.dense_up_to);
-}
+/// How nodes are corrected and segments merge, and why.
+struct Choice {
+  Method method;
+  Merge merge;
+  std::string_view why_method, why_merge;
+};
 
-Method chosen_method(const PlanRequest& request, const SolveOptions& options, const impl::PlannerThresholds& at) {
-  return options.method == Method::automatic ? automatic_method(request, options.merge, at) : options.method;
+// Exact merges need a recurrence that forgets within a segment, and then no node needs more than its predecessor's end. A
+// tolerance also serves longer memories, and cannot be judged without sensitivities.
+Choice choose(const PlanRequest& request, const SolveOptions& options, const impl::PlannerThresholds& at) {
+  constexpr std::string_view asked = "as asked for";
+  constexpr std::string_view no_jacobian = "the recurrence has no Jacobian";
+  constexpr std::string_view meet = "segments meet bit for bit where the recurrence forgets, and need no derivatives then";
+  const bool tolerance = options.merge == Merge::tolerance;
+  if (options.method != Method::automatic) {
+    const bool judged = request.has_jacobian || sensitivity_of(options.method) != Sensitivity::none;
+    if (!tolerance || judged) return {options.method, options.merge, asked, asked};
+    return {options.method, Merge::exact, asked, "without derivatives no tolerance can be judged"};
+  }
+  if (!tolerance) return {Method::jacobi, Merge::exact, request.has_jacobian ? meet : no_jacobian, asked};
+  if (!request.has_jacobian) {
+    return {Method::jacobi, Merge::exact, no_jacobian, "without derivatives no tolerance can be judged"};
+  }
+  const bool small = request.state_size <= at.dense_up_to;
+  if (options.segments > 0 || options.steps_per_segment > 0) {
+    if (small) return {Method::newton, Merge::tolerance, "a dense product of so few states is cheap", asked};
+    return {Method::quasi_newton, Merge::tolerance, "a dense product of so many states costs more than the step", asked};
+  }
+  if (small && pays(request, Sensitivity::dense)) {
+    return {Method::newton, Merge::tolerance, "a dense product of so few states is cheap", asked};
+  }
+  if (pays(request, Sensitivity::diagonal)) {
+    return {Method::quasi_newton, Merge::tolerance, "a dense product costs too much more than the step", asked};
+  }
+  return {Method::jacobi, Merge::exact, meet, "passes with derivatives would cost these workers more than the loop"};
 }
 
 }  // namespace
@@ -101,13 +130,11 @@ Method chosen_method(const PlanRequest& request, const SolveOptions& options, co
 Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
   check_method(request, options.method);
   const impl::PlannerThresholds& at = impl::thresholds_of(request.architecture);
-  const Method method = chosen_method(request, options, at);
+  const Choice choice = choose(request, options, at);
   Plan plan;
-  plan.merge = options.merge;
-  plan.sensitivity = sensitivity_of(method);
-  plan.damped = is_damped(method);
-  // A tolerance cannot be judged without derivatives, so merges are exact then.
-  if (!request.has_jacobian && plan.sensitivity == Sensitivity::none) plan.merge = Merge::exact;
+  plan.merge = choice.merge;
+  plan.sensitivity = sensitivity_of(choice.method);
+  plan.damped = is_damped(choice.method);
   if (request.steps == 0 || request.batch == 0) return plan;
   if (options.steps_per_segment > 0) {
     plan.steps_per_segment = std::min(options.steps_per_segment, request.steps);
@@ -123,19 +150,36 @@ Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
   return plan;
 }
 
+std::vector<Plan> escalations(const PlanRequest& request, const SolveOptions& options, const Plan& plan) {
+  std::vector<Plan> steps;
+  if (options.method != Method::automatic || plan.merge == Merge::exact || plan.segments <= 1 || !request.has_jacobian) {
+    return steps;
+  }
+  Plan next = plan;
+  // Its segments then hold no more numbers than their stretch of y, and its passes cost no more than the loop.
+  const bool affordable = request.state_size <= impl::widest_dense && request.state_size <= plan.steps_per_segment &&
+                          pays(request, Sensitivity::dense);
+  if (next.sensitivity != Sensitivity::dense && affordable) {
+    next.sensitivity = Sensitivity::dense;
+    steps.push_back(next);
+  }
+  next.damped = true;
+  steps.push_back(next);
+  return steps;
+}
+
 std::string explain(const PlanRequest& request, const SolveOptions& options) {
   const Plan plan = make_plan(request, options);
   const impl::PlannerThresholds& at = impl::thresholds_of(request.architecture);
+  const Choice choice = choose(request, options, at);
   std::string text = fmt::format(
       "T = {}, B = {}, D = {}; {} workers, {} (thresholds from {})\nmerge {}: {}\n", request.steps, request.batch,
-      request.state_size, request.parallel_workers, request.architecture, at.measured, to_string(plan.merge),
-      plan.merge == options.merge ? "as asked for" : "without derivatives no tolerance can be judged");
+      request.state_size, request.parallel_workers, request.architecture, at.measured, to_string(plan.merge), choice.why_merge);
   if (plan.segments == 0) return text + "there is nothing to solve\n";
   text += fmt::format("{} segments of {} steps a sequence: {}\n", plan.segments, plan.steps_per_segment,
                       why_segments(request, options, at));
   if (plan.segments == 1) return text + "the sequential loop: there is no node to correct\n";
-  return text + fmt::format("method {}: {}\n", to_string(chosen_method(request, options, at)),
-                            options.method == Method::automatic ? why_method(request, plan, at) : "as asked for");
+  return text + fmt::format("method {}: {}\n", to_string(choice.method), choice.why_method);
 }
 
 std::string to_string(Sensitivity sensitivity) {

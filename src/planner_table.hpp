@@ -17,6 +17,9 @@ struct PlannerThresholds {
   std::string_view measured;
 };
 
+/// State size up to which every recurrence can carry dense products: a device holds them in a team's scratch.
+inline constexpr int widest_dense = 32;
+
 // Segments of 192 steps are twice the longest of the usual merges (28 to 89 steps at PyTorch's initialisation).
 inline constexpr PlannerThresholds planner_table[] = {
     {"host", 128, 192, 4, 4, "two threads of an AMD EPYC, 2026-11"},

@@ -55,6 +55,10 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
                      report.plan.damped ? ", damped" : "", to_string(report.plan.merge));
   if (report.windows > 1) out << fmt::format("windows         {}\n", report.windows);
   out << fmt::format("iterations      {}\n", report.iterations());
+  for (const Escalation& to : report.escalations) {
+    out << fmt::format("escalated       after {} to {}{}\n", to.after, to_string(to.sensitivity),
+                       to.damped ? ", damped" : "");
+  }
   out << fmt::format("work factor     {:.3f}\n", report.work_factor());
   out << fmt::format("critical path   {} steps of {}\n", report.critical_path(), report.steps);
   out << fmt::format("max residual    {:.3g}\n", report.max_residual);
@@ -81,6 +85,11 @@ std::string to_json(const SolveReport& report) {
                           passes.empty() ? "" : ",", pass.active_segments, pass.steps, pass.longest_run,
                           json(pass.max_correction));
   }
+  std::string escalations;
+  for (const Escalation& to : report.escalations) {
+    escalations += fmt::format(R"({}{{"after":{},"sensitivity":"{}","damped":{}}})", escalations.empty() ? "" : ",",
+                               to.after, to_string(to.sensitivity), to.damped);
+  }
   std::string verified = "null", growth = "null", non_finite = "null", seconds = "null";
   if (report.verified_residual) verified = json(*report.verified_residual);
   if (report.growth_rate) growth = json(*report.growth_rate);
@@ -96,11 +105,11 @@ std::string to_json(const SolveReport& report) {
       R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","damped":{},"merge":"{}"}},)"
       R"("windows":{},"iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
       R"("longest_completion":{},"clamped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"growth_rate":{},"first_non_finite":{},)"
-      R"("seconds":{},"passes":[{}]}})",
+      R"("seconds":{},"escalations":[{}],"passes":[{}]}})",
       to_string(report.status), report.stalled, report.plan.segments, report.plan.steps_per_segment,
       to_string(report.plan.sensitivity), report.plan.damped, to_string(report.plan.merge), report.windows, report.iterations(), json(report.work_factor()),
       report.critical_path(), report.steps, report.total_steps, report.completion_steps, report.longest_completion,
-      report.clamped, json(report.max_residual), json(report.error_estimate), verified, growth, non_finite, seconds, passes);
+      report.clamped, json(report.max_residual), json(report.error_estimate), verified, growth, non_finite, seconds, escalations, passes);
 }
 
 }  // namespace elaphos

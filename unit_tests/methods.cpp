@@ -223,6 +223,36 @@ TEST_CASE("methods: levenberg_marquardt converges where Newton's iterates run aw
   CHECK(*report.verified_residual < 1e-5);
 }
 
+TEST_CASE("methods: automatic turns to damping where passes only creep") {
+  auto system = roessler();
+  const auto report = system.solve(tolerant(Method::automatic));
+  CAPTURE(report.iterations());
+  CHECK(report.status == SolveStatus::converged);
+  CHECK(*report.verified_residual < 1e-5);
+  REQUIRE(report.escalations.size() == 1);
+  CHECK(report.escalations[0].after <= 8);
+  CHECK(report.escalations[0].damped);
+  CHECK(report.plan.damped);
+
+  // Not where the method was asked for, nor in exact mode.
+  CHECK(system.solve(tolerant(Method::newton)).escalations.empty());
+  SolveOptions exact = tolerant(Method::automatic);
+  exact.merge = Merge::exact;
+  CHECK(system.solve(exact).escalations.empty());
+}
+
+TEST_CASE("methods: escalations by windows are counted from the first pass") {
+  auto system = roessler();
+  SolveOptions options = tolerant(Method::automatic);
+  options.window_steps = 1500;
+  const auto report = system.solve(options);
+  CHECK(report.windows == 2);
+  for (std::size_t i = 1; i < report.escalations.size(); ++i) {
+    CHECK(report.escalations[i].after > report.escalations[i - 1].after);
+  }
+  CHECK(report.escalations.size() >= 1);
+}
+
 TEST_CASE("methods: a damped correction does not pass for a small error") {
   // Node jumps under the tolerance hide an error of 1e-2 here, and damping would hide it from the corrections too.
   const std::int64_t T = 100'000;

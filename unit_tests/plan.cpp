@@ -49,12 +49,63 @@ TEST_CASE("plan: sensitivities by merge and state size") {
   CHECK(plan_for(10'000, 1, 8, options).sensitivity == elaphos::Sensitivity::none);
   options.merge = Merge::tolerance;
   CHECK(plan_for(10'000, 1, 8, options, 32).sensitivity == elaphos::Sensitivity::diagonal);
-  CHECK(plan_for(10'000, 1, 8, options, 4).sensitivity == elaphos::Sensitivity::dense);
+  CHECK(plan_for(10'000, 1, 64, options, 4).sensitivity == elaphos::Sensitivity::dense);
   const Plan without = plan_for(10'000, 1, 8, options, 4, false);
   CHECK(without.sensitivity == elaphos::Sensitivity::none);
   CHECK(without.merge == Merge::exact);
   options.method = Method::quasi_newton;
   CHECK_THROWS_AS(plan_for(10'000, 1, 8, options, 4, false), elaphos::InvalidArgument);
+}
+
+TEST_CASE("plan: a tolerance by derivatives only where two passes of them cost no more than the loop") {
+  SolveOptions options;
+  options.merge = Merge::tolerance;
+  PlanRequest request{10'000, 1, 16, 34, true};
+  request.jacobian_cost = 16;  // two passes of 17 steps for each one of the loop's
+  CHECK(elaphos::make_plan(request, options).sensitivity == elaphos::Sensitivity::diagonal);
+  request.parallel_workers = 33;
+  Plan plan = elaphos::make_plan(request, options);
+  CHECK(plan.sensitivity == elaphos::Sensitivity::none);
+  CHECK(plan.merge == Merge::exact);
+  CHECK(plan.segments > 1);
+  // The loop keeps more workers busy when there are more sequences.
+  request.parallel_workers = 67;
+  request.batch = 2;
+  CHECK(elaphos::make_plan(request, options).merge == Merge::exact);
+  // What is asked for is done.
+  options.segments = 20;
+  CHECK(elaphos::make_plan(request, options).merge == Merge::tolerance);
+  options.segments = 0;
+  options.method = Method::newton;
+  CHECK(elaphos::make_plan(request, options).sensitivity == elaphos::Sensitivity::dense);
+}
+
+TEST_CASE("plan: escalations go to more of the derivative where that is affordable, then to damping") {
+  SolveOptions options;
+  options.merge = Merge::tolerance;
+  const auto further = [&](PlanRequest request) {
+    return elaphos::escalations(request, options, elaphos::make_plan(request, options));
+  };
+  const auto check = [](const std::vector<Plan>& steps, std::vector<elaphos::Sensitivity> sensitivities) {
+    REQUIRE(steps.size() == sensitivities.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      CHECK(steps[i].sensitivity == sensitivities[i]);
+      CHECK(steps[i].damped == (i + 1 == steps.size()));
+      CHECK(steps[i].segments > 1);
+    }
+  };
+  using enum elaphos::Sensitivity;
+  check(further({10'000, 1, 32, 4000, true}), {dense, dense});
+  check(further({10'000, 1, 32, 8, true}), {diagonal});     // too dear for eight workers
+  check(further({10'000, 1, 64, 4000, true}), {diagonal});  // too wide for a device's scratch memory
+  check(further({10'000, 1, 2, 4000, true}), {dense});
+  check(further({10'000, 1, 2, 4000, false}), {});
+  options.steps_per_segment = 10;
+  check(further({10'000, 1, 16, 4000, true}), {diagonal});  // the products would be larger than y
+  options.method = Method::quasi_newton;
+  check(further({10'000, 1, 16, 4000, true}), {});
+  options = {};
+  check(further({10'000, 1, 16, 4000, true}), {});
 }
 
 TEST_CASE("plan: what the caller fixes is kept") {
@@ -106,7 +157,11 @@ TEST_CASE("plan: explain says what was chosen and why") {
   CHECK_THAT(explain(request, options), ContainsSubstring("32 segments of 313 steps a sequence: 4 for each of 8 workers") &&
                                             ContainsSubstring("method jacobi") && ContainsSubstring("merge exact"));
   options.merge = Merge::tolerance;
-  CHECK_THAT(explain(request, options), ContainsSubstring("method quasi_newton: over 4 states"));
+  CHECK_THAT(explain(request, options), ContainsSubstring("method quasi_newton: a dense product costs too much"));
+  PlanRequest few = request;
+  few.parallel_workers = 2;
+  CHECK_THAT(explain(few, options), ContainsSubstring("merge exact: passes with derivatives would cost") &&
+                                        ContainsSubstring("method jacobi"));
   options.segments = 10;
   options.method = Method::newton;
   CHECK_THAT(explain(request, options), ContainsSubstring("10 segments of 1000 steps a sequence: as asked for") &&

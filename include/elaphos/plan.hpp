@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace elaphos {
 
@@ -37,6 +38,7 @@ struct PlanRequest {
   bool has_jacobian_blocks = false;  ///< `Method::block_quasi_newton` is possible
   /// "host", "cuda 9.0", ...: a row of the planner's table; of others nothing is known. `plan_request` fills it in.
   std::string architecture = "host";
+  double jacobian_cost = 1;  ///< of one Jacobian, in steps
 };
 
 /// \brief Chooses N, S and the method; what `options` fixes is kept.
@@ -45,6 +47,10 @@ struct PlanRequest {
 /// worker, as many sequences as workers), one segment, the sequential loop, is chosen. Throws `InvalidArgument` for
 /// options that contradict each other or the problem.
 Plan make_plan(const PlanRequest& request, const SolveOptions& options);
+
+/// \brief What an automatic solve to a tolerance goes on with, in this order, when passes of `plan` no longer help: more
+/// of the derivative where that is affordable, then damping. Empty where the caller has fixed the method.
+std::vector<Plan> escalations(const PlanRequest& request, const SolveOptions& options, const Plan& plan);
 
 /// \brief The same plan in words: what was chosen and why, a line a choice.
 std::string explain(const PlanRequest& request, const SolveOptions& options);

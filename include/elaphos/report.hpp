@@ -30,6 +30,13 @@ struct PassReport {
   double max_correction = 0;         ///< largest |new node - old node| that followed the pass
 };
 
+/// \brief A change of method on the way: passes of the one before no longer helped.
+struct Escalation {
+  int after;  ///< so many passes
+  Sensitivity sensitivity;
+  bool damped;
+};
+
 /// \brief Where a non-finite number was first seen.
 struct NonFinite {
   std::int64_t t;
@@ -50,6 +57,7 @@ struct SolveReport {
   Plan plan{};                            ///< with windows, the first one's
   std::int64_t windows = 1;               ///< solved one after another, see `SolveOptions::window_steps`
   std::vector<PassReport> passes{};       ///< one entry a propagate pass
+  std::vector<Escalation> escalations{};  ///< in their order; `plan` is the last one's
   std::int64_t steps = 0;                 ///< T, the sequential loop's critical path
   std::int64_t total_steps = 0;           ///< T * B
   bool stalled = false;                   ///< completed sequentially because passes stopped paying, before the limit

@@ -212,6 +212,29 @@ struct RestartAll {
   }
 };
 
+/// Makes every segment behind the frontier run to its end in the next pass, as another method goes on: from the nodes
+/// there are, or from the one behind the frontier, which is exact, where they have run away. Counts what is active.
+template <class Scalar>
+struct RestartBehindFrontier {
+  using value_type = std::int64_t;
+  NodeArguments<Scalar> nodes;
+  bool from_frontier;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& active) const {
+    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const std::int64_t known = nodes.frontier[b] + 1;
+    if (n >= known) {
+      nodes.segments.records[flat].must_run = 1;
+      nodes.active_flags[flat] = Activity::active_now;
+    }
+    if (from_frontier && n > known) {
+      const int D = nodes.state_size();
+      for (int i = 0; i < D; ++i) nodes.nodes[flat * D + i] = nodes.nodes[(known * nodes.batch() + b) * D + i];
+    }
+    if (nodes.active_flags[flat] != Activity::at_rest) ++active;
+  }
+};
+
 /// Marks, for each sequence that is not exact yet, the segment from which the sequential loop has to go on.
 template <class Scalar>
 struct MarkCompletion {

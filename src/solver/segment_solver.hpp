@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace elaphos::impl {
 
@@ -23,9 +24,11 @@ class SegmentSolver {
  public:
   SegmentSolver(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                 const Problem<Scalar>& problem, const SolveOptions& options, const Plan& plan,
-                Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start)
+                const std::vector<Plan>& escalations, Workspace<ExecutionSpace>& workspace,
+                WarmStart<ExecutionSpace, Scalar>* warm_start)
       : m_exec(exec),
         m_options(options),
+        m_escalations(escalations),
         m_warm_start(warm_start),
         m_clock(exec, options.measure_time),
         m_kernels(exec, propagator, problem, options, plan, workspace),
@@ -141,14 +144,40 @@ class SegmentSolver {
       if (!m_completing) m_report.status = SolveStatus::iteration_limit;
       return;
     }
+    const std::size_t escalated = m_report.escalations.size();
+    if (escalated < m_escalations.size() && creeps(tally)) return go_on_with(m_escalations[escalated]);
     // Without sensitivities the corrections say nothing about errors that build up from segment to segment, so the
     // tolerance cannot be judged; once segments stop merging, it takes sensitivities to go on.
     if (m_report.plan.merge == Merge::tolerance && m_kernels.segments().sensitivity == Sensitivity::none &&
         m_report.iterations() > 1 && tally.reached_end > 0) {
-      m_kernels.carry(Sensitivity::diagonal);
-      m_report.plan.sensitivity = Sensitivity::diagonal;
-      m_kernels.restart_all();
+      Plan with_diagonal = m_report.plan;
+      with_diagonal.sensitivity = Sensitivity::diagonal;
+      go_on_with(with_diagonal);
     }
+  }
+
+  // To a tolerance, by a method of the planner's choice: the corrections do not shrink, and at the frontier's pace the
+  // passes would run out.
+  bool creeps(const Tally& tally) const {
+    constexpr std::size_t looked_back = 3;
+    const std::size_t passes = m_report.passes.size();
+    const std::size_t since = m_report.escalations.empty() ? 0 : static_cast<std::size_t>(m_report.escalations.back().after);
+    if (passes < since + 1 + looked_back) return false;
+    const PassReport& before = m_report.passes[passes - 1 - looked_back];
+    if (tally.correction < 0.5 * before.max_correction) return false;
+    const double settled = static_cast<double>(before.active_segments - tally.active) / looked_back;
+    return settled * (m_options.max_iterations - m_report.iterations()) < static_cast<double>(tally.active);
+  }
+
+  void go_on_with(const Plan& plan) {
+    m_report.escalations.push_back({m_report.iterations(), plan.sensitivity, plan.damped});
+    m_report.plan = plan;
+    m_kernels.carry(plan.sensitivity);
+    if (plan.damped) keep_damping();
+    m_kernels.segments().active_count =
+        m_kernels.reduce_and_wait("Elaphos::restart_behind_frontier", m_kernels.count(),
+                                  RestartBehindFrontier<Scalar>{m_kernels.nodes(), plan.damped});
+    m_kernels.list_active();
   }
 
   void observe() {
@@ -263,6 +292,7 @@ class SegmentSolver {
 
   const ExecutionSpace& m_exec;
   const SolveOptions& m_options;
+  const std::vector<Plan>& m_escalations;  // what is left to go on with, where passes no longer help
   WarmStart<ExecutionSpace, Scalar>* m_warm_start;
   PhaseClock<ExecutionSpace> m_clock;
   SegmentKernels<ExecutionSpace, Scalar> m_kernels;
@@ -281,15 +311,17 @@ SolveReport solve_at_once(const ExecutionSpace& exec, const Propagator<Execution
                           const Problem<Scalar>& problem, const SolveOptions& options,
                           Workspace<ExecutionSpace>& workspace, WarmStart<ExecutionSpace, Scalar>* warm_start) {
   Kokkos::Profiling::ScopedRegion region("Elaphos::solve");
-  const Plan plan =
-      make_plan(request_of(exec, propagator, problem.steps, problem.batch, problem.state_size), options);
+  const PlanRequest request = request_of(exec, propagator, problem.steps, problem.batch, problem.state_size);
+  const Plan plan = make_plan(request, options);
   propagator.check_sensitivity(plan.sensitivity);
   if (problem.steps == 0 || problem.batch == 0) {
     SolveReport empty;
     empty.plan = plan;
     return empty;
   }
-  return SegmentSolver<ExecutionSpace, Scalar>(exec, propagator, problem, options, plan, workspace, warm_start).run();
+  const std::vector<Plan> further = escalations(request, options, plan);
+  return SegmentSolver<ExecutionSpace, Scalar>(exec, propagator, problem, options, plan, further, workspace, warm_start)
+      .run();
 }
 
 }  // namespace elaphos::impl

@@ -102,6 +102,8 @@ class WindowSolver {
     ++all.windows;
     all.status = std::max(all.status, window.status);
     all.passes.insert(all.passes.end(), window.passes.begin(), window.passes.end());
+    for (Escalation& to : window.escalations) to.after += static_cast<int>(all.passes.size() - window.passes.size());
+    all.escalations.insert(all.escalations.end(), window.escalations.begin(), window.escalations.end());
     all.steps += window.steps;
     all.total_steps += window.total_steps;
     all.stalled = all.stalled || window.stalled;

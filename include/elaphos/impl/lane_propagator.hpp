@@ -210,6 +210,9 @@ class LanePropagator final : public Propagator<ExecutionSpace, typename R::scala
 
   bool has_jacobian_times() const override { return RecurrenceWithJacobianTimes<R>; }
 
+  // All of it is evaluated, whatever is carried of it.
+  double jacobian_cost() const override { return RecurrenceWithJacobian<R> ? R::state_size : 1; }
+
   JacobianBlocks jacobian_blocks() const override { return jacobian_blocks_of<R>(); }
 
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override { return exec.concurrency(); }

@@ -21,6 +21,9 @@ class Propagator {
   /// Whether the diagonal one can, without the others.
   virtual bool has_jacobian_times() const { return false; }
 
+  /// What the diagonal of one Jacobian costs, in steps: about, for the planner.
+  virtual double jacobian_cost() const { return 1; }
+
   /// The blocks of `Sensitivity::block`; size 0 where the recurrence names none.
   virtual JacobianBlocks jacobian_blocks() const { return {}; }
 

@@ -25,7 +25,8 @@ PlanRequest request_of(const ExecutionSpace& exec, const Propagator<ExecutionSpa
           propagator.has_jacobian(),
           propagator.has_jacobian_times(),
           propagator.jacobian_blocks().size > 0,
-          architecture_of(exec)};
+          architecture_of(exec),
+          propagator.jacobian_cost()};
 }
 
 template <class ExecutionSpace, class Scalar>
