@@ -66,6 +66,7 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
   if (report.verified_residual) out << fmt::format("verified        {:.3g}\n", *report.verified_residual);
   if (report.growth_rate) out << fmt::format("growth rate     {:.3g} a step\n", *report.growth_rate);
   if (report.clamped > 0) out << fmt::format("clamped         {} entries of sensitivities\n", report.clamped);
+  if (report.clipped > 0) out << fmt::format("clipped         {} entries of corrections\n", report.clipped);
   if (report.first_non_finite) {
     out << fmt::format("not finite      first at t = {}, b = {}\n", report.first_non_finite->t,
                        report.first_non_finite->b);
@@ -104,12 +105,12 @@ std::string to_json(const SolveReport& report) {
   return fmt::format(
       R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","damped":{},"merge":"{}"}},)"
       R"("windows":{},"iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
-      R"("longest_completion":{},"clamped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"growth_rate":{},"first_non_finite":{},)"
+      R"("longest_completion":{},"clamped":{},"clipped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"growth_rate":{},"first_non_finite":{},)"
       R"("seconds":{},"escalations":[{}],"passes":[{}]}})",
       to_string(report.status), report.stalled, report.plan.segments, report.plan.steps_per_segment,
       to_string(report.plan.sensitivity), report.plan.damped, to_string(report.plan.merge), report.windows, report.iterations(), json(report.work_factor()),
       report.critical_path(), report.steps, report.total_steps, report.completion_steps, report.longest_completion,
-      report.clamped, json(report.max_residual), json(report.error_estimate), verified, growth, non_finite, seconds, escalations, passes);
+      report.clamped, report.clipped, json(report.max_residual), json(report.error_estimate), verified, growth, non_finite, seconds, escalations, passes);
 }
 
 }  // namespace elaphos

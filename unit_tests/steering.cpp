@@ -269,6 +269,42 @@ TEST_CASE("steering: sensitivities are cut to a limit, counted, and the answer s
   CHECK(test::different_bits(test::to_host(problem.y), truth) == 0);
 }
 
+TEST_CASE("steering: corrections are cut to a limit, counted, and do not pass for small errors") {
+  // y' = y + 1 / 10 (x - y), one step a segment, from 0 towards 10: node n lacks the sum of all mismatches before it.
+  test::System<test::LeakyIntegrator> slow{{0.1}, 100, 1, {0}, std::vector<double>(100, 10.0), {}};
+  const std::vector<double> expected = slow.sequential();
+  SolveOptions options = in_segments(100);
+  options.method = Method::newton;
+  SolveReport report = slow.solve(options);
+  CHECK(report.clipped == 0);
+  options.max_iterations = 1;
+  options.at_limit = elaphos::AtLimit::return_iterate;
+  options.correction_limit = 4;
+  report = slow.solve(options);
+  // Node n is 10 (1 - 0.9^n), 1 of it its predecessor's end: more than 4 is left from n = 7 on.
+  CHECK(report.clipped == 99 - 6);
+  options.max_iterations = 100;
+  options.stop_when_stalled = false;
+  report = slow.solve(options);
+  CHECK(report.status == SolveStatus::converged);
+  CHECK(test::different_bits(slow.y, expected) == 0);
+
+  // Jumps and cut corrections are under the tolerance, the error is a thousand times over it.
+  test::System<test::LeakyIntegrator> long_memory{{1e-7}, 20'000, 1, {0}, std::vector<double>(20'000, 1.0), {}};
+  options = in_segments(20'000);
+  options.method = Method::newton;
+  options.merge = Merge::tolerance;
+  options.at_limit = elaphos::AtLimit::return_iterate;
+  options.correction_limit = 1e-7;
+  options.max_iterations = 5;
+  CHECK(long_memory.solve(options).status == SolveStatus::iteration_limit);
+
+  for (const double wrong : {0.0, -1.0, double(NAN)}) {
+    options.correction_limit = wrong;
+    CHECK_THROWS_AS(slow.solve(options), elaphos::InvalidArgument);
+  }
+}
+
 TEST_CASE("steering: a report as JSON") {
   SolveReport report;
   report.status = SolveStatus::completed_sequentially;
@@ -281,11 +317,12 @@ TEST_CASE("steering: a report as JSON") {
   report.completion_steps = 100;
   report.longest_completion = 50;
   report.clamped = 6;
+  report.clipped = 9;
   report.max_residual = 1e-7;
   CHECK(to_json(report) ==
         R"({"status":"completed sequentially","stalled":true,"plan":{"segments":4,"steps_per_segment":25,)"
         R"("sensitivity":"diagonal","damped":false,"merge":"tolerance"},"windows":1,"iterations":2,"work_factor":1.5,"critical_path":95,)"
-        R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"clamped":6,"max_residual":1e-07,)"
+        R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"clamped":6,"clipped":9,"max_residual":1e-07,)"
         R"("error_estimate":0,"verified_residual":null,"growth_rate":null,"first_non_finite":null,"seconds":null,)"
         R"("escalations":[{"after":3,"sensitivity":"dense","damped":true}],)"
         R"("passes":[{"active_segments":8,"steps":150,"longest_run":25,"max_correction":0.5},)"

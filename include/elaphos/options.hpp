@@ -58,6 +58,9 @@ struct SolveOptions {
   /// Entries of the sensitivities beyond this are cut to it, and counted in the report; > 0. With one step per segment
   /// these are the Jacobian's entries.
   double sensitivity_limit = std::numeric_limits<double>::infinity();
+  /// What a correction adds to a node is cut, entry by entry, to this, and counted in the report; > 0. A pass in which
+  /// any was cut is not taken for the last one.
+  double correction_limit = std::numeric_limits<double>::infinity();
   bool stop_when_stalled = true;  ///< exact merges: complete sequentially as soon as further passes would cost more
   InitialGuess initial_guess = InitialGuess::initial_state;
   /// W: so many steps are solved together, window after window, so that memory does not grow with T; 0: all. Each window

@@ -64,6 +64,7 @@ struct SolveReport {
   std::int64_t completion_steps = 0;      ///< steps of the sequential completion, all sequences together
   std::int64_t longest_completion = 0;    ///< its longest run
   std::int64_t clamped = 0;               ///< entries of sensitivities cut to `SolveOptions::sensitivity_limit`
+  std::int64_t clipped = 0;               ///< entries of corrections cut to `SolveOptions::correction_limit`
   double max_residual = 0;                ///< largest jump at a node or a merge; 0: y is a trajectory, bit for bit
   double error_estimate = 0;              ///< largest last correction of a node
   std::optional<double> verified_residual{};  ///< max |y_t - f(y_{t-1}, x_t)|, with `SolveOptions::verify`

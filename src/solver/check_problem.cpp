@@ -60,6 +60,9 @@ void check_options(const SolveOptions& options) {
   if (!(options.sensitivity_limit > 0)) {
     throw InvalidArgument("options.sensitivity_limit", fmt::format("{}", options.sensitivity_limit), "a number > 0");
   }
+  if (!(options.correction_limit > 0)) {
+    throw InvalidArgument("options.correction_limit", fmt::format("{}", options.correction_limit), "a number > 0");
+  }
   if (options.max_iterations < 1) {
     throw InvalidArgument("options.max_iterations", fmt::format("{}", options.max_iterations), "at least 1");
   }

@@ -28,6 +28,7 @@ struct NodeArguments {
   Scalar* corrections;             ///< (N, B, D): M_{n-1} delta_{n-1}, what a node gets on top of its predecessor's end
   Scalar* scan_totals;             ///< composed maps of tiles of nodes
   std::int32_t* active_flags;      ///< (N, B), each an `Activity`
+  Scalar correction_limit;         ///< what `corrections` add to a node is cut to this, entry by entry
   std::int64_t* active;            ///< (N, B): the list that `segments.active` reads
 
   KOKKOS_FUNCTION std::int64_t batch() const { return segments.problem.batch; }

@@ -140,6 +140,13 @@ struct CorrectNodes {
   }
 
  private:
+  KOKKOS_FUNCTION Scalar clipped(Scalar correction, Tally& tally) const {
+    const Scalar limit = nodes.correction_limit;
+    if (!(Kokkos::abs(correction) > limit)) return correction;
+    ++tally.clipped;
+    return correction > Scalar(0) ? limit : -limit;
+  }
+
   // Returns whether the node's bits changed.
   KOKKOS_FUNCTION bool move(std::int64_t flat, std::int64_t n, std::int64_t b, std::int64_t frontier,
                             Tally& tally) const {
@@ -165,7 +172,7 @@ struct CorrectNodes {
       const Scalar old = node[i];
       Scalar moved = end[i];
       // Adding an exact zero could turn -0 into +0.
-      if (carried_finite && carried[i] != Scalar(0)) moved += carried[i];
+      if (carried_finite && carried[i] != Scalar(0)) moved += clipped(carried[i], tally);
       const Scalar scale = nodes.segments.absolute_tolerance + nodes.segments.relative_tolerance * Kokkos::abs(moved);
       if (!same_bits(end[i], old)) tally.add_mismatch(static_cast<double>(end[i] - old), static_cast<double>(scale));
       if (same_bits(moved, old)) continue;

@@ -45,7 +45,7 @@ struct JudgePass {
     report->max_residual = tally->residual;
     report->error_estimate = tally->correction;
     progress->active = tally->active;
-    if (tally->active > 0 && !(tolerance_counts && tally->scaled <= 1)) return;
+    if (tally->active > 0 && !(tolerance_counts && tally->clipped == 0 && tally->scaled <= 1)) return;
     progress->finished = 1;
     progress->active = 0;
     report->status = SolveStatus::converged;

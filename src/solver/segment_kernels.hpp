@@ -31,6 +31,7 @@ class SegmentKernels {
     m_nodes.frontier = reserve<std::int64_t>(Buffer::frontier, static_cast<std::size_t>(problem.batch));
     m_nodes.active = reserve<std::int64_t>(Buffer::active, segments);
     m_nodes.active_flags = reserve<std::int32_t>(Buffer::active_flags, segments);
+    m_nodes.correction_limit = static_cast<Scalar>(options.correction_limit);
     m_tally = reserve<Tally>(Buffer::tallies, 1);
     m_nodes.segments = {problem,
                         plan.segments,

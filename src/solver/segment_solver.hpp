@@ -127,8 +127,10 @@ class SegmentSolver {
   void judge(const Tally& tally) {
     m_report.max_residual = tally.residual;
     m_report.error_estimate = tally.correction;
+    m_report.clipped += tally.clipped;
     // A damped correction is small whatever the error. So near the solution none is damped, and the last one counts.
-    const bool judged = m_kernels.segments().sensitivity != Sensitivity::none && (!m_report.plan.damped || m_near);
+    const bool judged = m_kernels.segments().sensitivity != Sensitivity::none && tally.clipped == 0 &&
+                        (!m_report.plan.damped || m_near);
     const bool within_tolerance = m_report.plan.merge == Merge::tolerance && tally.scaled <= 1 && judged;
     m_near = tally.scaled <= 1;
     if (tally.active == 0 || within_tolerance) {

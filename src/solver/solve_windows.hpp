@@ -110,6 +110,7 @@ class WindowSolver {
     all.completion_steps += window.completion_steps;
     all.longest_completion += window.longest_completion;
     all.clamped += window.clamped;
+    all.clipped += window.clipped;
     all.max_residual = std::max(all.max_residual, window.max_residual);
     all.error_estimate = std::max(all.error_estimate, window.error_estimate);
     if (window.verified_residual) {

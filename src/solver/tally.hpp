@@ -15,6 +15,7 @@ struct Tally {
   std::int64_t longest_run = 0;
   std::int64_t reached_end = 0;     ///< segments whose run no merge stopped
   std::int64_t active = 0;          ///< segments to advance in the next pass
+  std::int64_t clipped = 0;         ///< entries of corrections that were cut
   double correction = 0;            ///< largest |new node - old node|
   double residual = 0;              ///< largest jump at a node or at a merge
   double scaled = 0;                ///< largest correction or jump at a node, over its tolerance
@@ -44,6 +45,7 @@ struct Tally {
     steps += other.steps;
     reached_end += other.reached_end;
     active += other.active;
+    clipped += other.clipped;
     if (other.longest_run > longest_run) longest_run = other.longest_run;
     raise(correction, other.correction);
     raise(residual, other.residual);
