@@ -56,8 +56,8 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
   if (report.windows > 1) out << fmt::format("windows         {}\n", report.windows);
   out << fmt::format("iterations      {}\n", report.iterations());
   for (const Escalation& to : report.escalations) {
-    out << fmt::format("escalated       after {} to {}{}\n", to.after, to_string(to.sensitivity),
-                       to.damped ? ", damped" : "");
+    out << fmt::format("escalated       after {} to {} segments, sensitivity {}{}\n", to.after, to.segments,
+                       to_string(to.sensitivity), to.damped ? ", damped" : "");
   }
   out << fmt::format("work factor     {:.3f}\n", report.work_factor());
   out << fmt::format("critical path   {} steps of {}\n", report.critical_path(), report.steps);
@@ -88,8 +88,8 @@ std::string to_json(const SolveReport& report) {
   }
   std::string escalations;
   for (const Escalation& to : report.escalations) {
-    escalations += fmt::format(R"({}{{"after":{},"sensitivity":"{}","damped":{}}})", escalations.empty() ? "" : ",",
-                               to.after, to_string(to.sensitivity), to.damped);
+    escalations += fmt::format(R"({}{{"after":{},"segments":{},"sensitivity":"{}","damped":{}}})",
+                               escalations.empty() ? "" : ",", to.after, to.segments, to_string(to.sensitivity), to.damped);
   }
   std::string verified = "null", growth = "null", non_finite = "null", seconds = "null";
   if (report.verified_residual) verified = json(*report.verified_residual);

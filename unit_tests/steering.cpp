@@ -312,7 +312,7 @@ TEST_CASE("steering: a report as JSON") {
   report.plan = {4, 25, elaphos::Sensitivity::diagonal, false, Merge::tolerance};
   report.steps = 100;
   report.total_steps = 200;
-  report.escalations = {{3, elaphos::Sensitivity::dense, true}};
+  report.escalations = {{3, 4, elaphos::Sensitivity::dense, true}};
   report.passes = {{8, 150, 25, 0.5}, {3, 50, 20, std::numeric_limits<double>::infinity()}};
   report.completion_steps = 100;
   report.longest_completion = 50;
@@ -324,7 +324,7 @@ TEST_CASE("steering: a report as JSON") {
         R"("sensitivity":"diagonal","damped":false,"merge":"tolerance"},"windows":1,"iterations":2,"work_factor":1.5,"critical_path":95,)"
         R"("steps":100,"total_steps":200,"completion_steps":100,"longest_completion":50,"clamped":6,"clipped":9,"max_residual":1e-07,)"
         R"("error_estimate":0,"verified_residual":null,"growth_rate":null,"first_non_finite":null,"seconds":null,)"
-        R"("escalations":[{"after":3,"sensitivity":"dense","damped":true}],)"
+        R"("escalations":[{"after":3,"segments":4,"sensitivity":"dense","damped":true}],)"
         R"("passes":[{"active_segments":8,"steps":150,"longest_run":25,"max_correction":0.5},)"
         R"({"active_segments":3,"steps":50,"longest_run":20,"max_correction":"inf"}]})");
   report.error_estimate = -std::numeric_limits<double>::quiet_NaN();

@@ -32,7 +32,8 @@ struct PassReport {
 
 /// \brief A change of method on the way: passes of the one before no longer helped.
 struct Escalation {
-  int after;  ///< so many passes
+  int after;              ///< so many passes
+  std::int64_t segments;  ///< N from then on
   Sensitivity sensitivity;
   bool damped;
 };

@@ -14,6 +14,7 @@ namespace impl {
 /// What the solvers keep between kernels; one buffer each.
 enum class Buffer : std::size_t {
   nodes,
+  longer_nodes,
   records,
   sensitivities,
   corrections,

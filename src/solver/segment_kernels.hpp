@@ -3,6 +3,7 @@
 #define ELAPHOS_SRC_SOLVER_SEGMENT_KERNELS_HPP
 
 #include "../execution_spaces.hpp"
+#include "lengthening.hpp"
 #include "node_kernels.hpp"
 #include "node_scan.hpp"
 
@@ -82,6 +83,19 @@ class SegmentKernels {
 
   void start(InitialGuess guess, const StoredNodes<Scalar>& stored) {
     for_each_segment("Elaphos::start", StartFromGuess<Scalar>{m_nodes, guess, stored});
+  }
+
+  /// Joins every `factor` segments to one; all are to be run again.
+  void lengthen(std::int64_t factor) {
+    SegmentArguments<Scalar>& segments = m_nodes.segments;
+    segments.segments = divide_up(segments.segments, factor);
+    segments.steps_per_segment *= factor;
+    segments.active_count = m_count = segments.segments * problem().batch;
+    const Scalar* const shorter = m_nodes.nodes;
+    m_nodes.nodes = reserve<Scalar>(Buffer::longer_nodes,
+                                    static_cast<std::size_t>(m_count) * static_cast<std::size_t>(problem().state_size));
+    segments.nodes = m_nodes.nodes;
+    for_each_segment("Elaphos::lengthen_segments", LengthenSegments<Scalar>{m_nodes, shorter, factor});
   }
 
   void propagate(Pass pass = Pass::propagate) {

@@ -62,6 +62,7 @@ class SegmentSolver {
   // More would let a pass cost little of the loop, and may need a few to see what long memories do.
   static constexpr std::int64_t most_probing_workers = 8;
   static constexpr int damped_passes_a_doubling = 16;
+  static constexpr double patience = 4;  // passes
   using Sequences = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
   void keep_damping() {
@@ -110,6 +111,7 @@ class SegmentSolver {
     m_report.passes.push_back(pass);
     segments.active_count = tally.active;
     judge(tally);
+    m_scaled_before = tally.scaled;
   }
 
   void clamp_sensitivities() {
@@ -138,8 +140,9 @@ class SegmentSolver {
       m_report.status = SolveStatus::converged;
       return;
     }
-    m_report.stalled = stalled(tally);
     if (m_report.iterations() == 1 && a_probe_pays()) return probe();
+    if (const std::int64_t factor = longer_by(tally); factor > 1) return lengthen(factor);
+    m_report.stalled = stalled(tally);
     if (m_report.stalled || m_report.iterations() >= m_options.max_iterations) {
       m_finished = true;
       m_completing = m_options.at_limit == AtLimit::complete_sequentially;
@@ -163,16 +166,20 @@ class SegmentSolver {
   bool creeps(const Tally& tally) const {
     constexpr std::size_t looked_back = 3;
     const std::size_t passes = m_report.passes.size();
-    const std::size_t since = m_report.escalations.empty() ? 0 : static_cast<std::size_t>(m_report.escalations.back().after);
-    if (passes < since + 1 + looked_back) return false;
+    if (passes < passes_before_method() + 1 + looked_back) return false;
     const PassReport& before = m_report.passes[passes - 1 - looked_back];
     if (tally.correction < 0.5 * before.max_correction) return false;
     const double settled = static_cast<double>(before.active_segments - tally.active) / looked_back;
     return settled * (m_options.max_iterations - m_report.iterations()) < static_cast<double>(tally.active);
   }
 
+  // Passes before the last change of plan, whose corrections say nothing of this one's.
+  std::size_t passes_before_method() const {
+    return m_report.escalations.empty() ? 0 : static_cast<std::size_t>(m_report.escalations.back().after);
+  }
+
   void go_on_with(const Plan& plan) {
-    m_report.escalations.push_back({m_report.iterations(), plan.sensitivity, plan.damped});
+    m_report.escalations.push_back({m_report.iterations(), plan.segments, plan.sensitivity, plan.damped});
     m_report.plan = plan;
     m_kernels.carry(plan.sensitivity);
     if (plan.damped) keep_damping();
@@ -180,6 +187,23 @@ class SegmentSolver {
         m_kernels.reduce_and_wait("Elaphos::restart_behind_frontier", m_kernels.count(),
                                   RestartBehindFrontier<Scalar>{m_kernels.nodes(), plan.damped});
     m_kernels.list_active();
+  }
+
+  // Exact merges of a plan of the planner's own: a memory too long for the passes that are left takes longer segments.
+  std::int64_t longer_by(const Tally& tally) const {
+    const bool planned = m_options.method == Method::automatic && m_options.segments == 0 &&
+                         m_options.steps_per_segment == 0 && m_report.escalations.empty();
+    if (!planned || !may_stall() || m_probing > 0 || m_report.iterations() < 2 || tally.scaled <= last_bits()) return 1;
+    return lengthening(m_report.plan, m_report.steps, passes_to_last_bits(m_scaled_before, tally.scaled, last_bits()),
+                       m_options.max_iterations - m_report.iterations());
+  }
+
+  void lengthen(std::int64_t factor) {
+    m_kernels.lengthen(factor);
+    Plan& plan = m_report.plan;
+    plan.segments = m_kernels.segments().segments;
+    plan.steps_per_segment = m_kernels.segments().steps_per_segment;
+    m_report.escalations.push_back({m_report.iterations(), plan.segments, plan.sensitivity, plan.damped});
   }
 
   void observe() {
@@ -210,22 +234,35 @@ class SegmentSolver {
   // Exact merges only. Wide states can go on flickering in their last bits for ever (rounding then revives as many
   // differences as contraction kills), and chaotic ones never meet. Either way only the frontier moves, and the passes
   // that are left at this pace are dearer than the loop.
-  bool stalled(const Tally& tally) const {
+  bool stalled(const Tally& tally) {
     const std::size_t passes = m_report.passes.size();
-    if (!may_stall() || passes < 2) return false;
+    if (!may_stall() || passes < passes_before_method() + 2) return false;
     // Without sensitivities a segment that does not merge has moved nothing but its successor.
     if (m_probing > 0 && passes == 2) return tally.reached_end == m_probing;
-    const bool last_bits = tally.scaled <= 1;
-    const bool shrinking = tally.correction < 0.5 * m_report.passes[passes - 2].max_correction;
-    if (!last_bits && shrinking) return false;
+    // Either segments come to rest one after another, or differences shrink to nothing everywhere.
     const double active = static_cast<double>(tally.active);
     const double settled = static_cast<double>(m_report.passes.back().active_segments) - active;
-    const double passes_left = settled > 0 ? active / settled : std::numeric_limits<double>::infinity();
+    const double to_settle = settled > 0 ? active / settled : std::numeric_limits<double>::infinity();
+    const double left = m_options.max_iterations - m_report.iterations();
     const double batch = static_cast<double>(m_kernels.problem().batch);
     const double workers = static_cast<double>(m_workers);
-    // On average half of the active segments are run in each of these passes, by all workers.
-    return passes_left > m_options.max_iterations - m_report.iterations() ||
-           passes_left / 2 > workers / std::min(batch, workers);
+    // So many passes over all active segments cost as much as the loop.
+    const double affordable = workers / std::min(batch, workers);
+    // On average half of the active segments are run in each of these passes.
+    if (to_settle <= left && to_settle / 2 <= affordable) return false;
+    const bool shrinking = tally.correction < 0.5 * m_report.passes[passes - 2].max_correction;
+    // Slow memories need some passes for the last bits, in which nothing is seen to gain: a tenth of the loop's cost.
+    if (tally.scaled <= last_bits()) return ++m_flickers > std::min(patience, affordable / 10);
+    if (!shrinking) return true;
+    if (m_kernels.segments().sensitivity != Sensitivity::none) return false;
+    const double to_shrink = passes_to_last_bits(m_scaled_before, tally.scaled, last_bits());
+    return to_shrink > left || to_shrink > affordable;
+  }
+
+  // A difference so large, over the tolerance, may be rounding's: some ten units in the last place.
+  double last_bits() const {
+    const double relative = m_options.tolerance.value_or(Tolerance::default_for<Scalar>()).relative;
+    return std::min(1.0, 64 * static_cast<double>(Kokkos::Experimental::epsilon_v<Scalar>) / relative);
   }
 
   // The sequential loop from each sequence's frontier: after it the answer is exact.
@@ -299,6 +336,8 @@ class SegmentSolver {
   PhaseClock<ExecutionSpace> m_clock;
   SegmentKernels<ExecutionSpace, Scalar> m_kernels;
   DampingState<Scalar> m_damping{};
+  double m_scaled_before = 0;  // largest correction of the pass before, over its tolerance
+  int m_flickers = 0;          // passes whose corrections were in the last bits, and that did not settle
   bool m_near = false;  // the last correction was within tolerance
   std::int64_t m_workers;
   std::int64_t m_probing = 0;  // segments of the second pass, where that is a probe
