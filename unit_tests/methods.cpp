@@ -198,8 +198,7 @@ TEST_CASE("methods: exact answers have the loop's bits") {
   System<TurningBlocks<2, 1>> system{{}, T, B, integers(B * 4, 3), integers(T * B * 4, 4), {}};
   const auto expected = system.sequential();
   for (const std::int64_t segments : {2, 5, 257}) {
-    for (const Method method : {Method::jacobi, Method::quasi_newton, Method::block_quasi_newton, Method::newton,
-                                Method::quasi_levenberg_marquardt, Method::levenberg_marquardt}) {
+    for (const Method method : test::methods_with_blocks) {
       SolveOptions options;
       options.method = method;
       options.segments = segments;

@@ -2,6 +2,7 @@
 // Promises about a solve as a whole: silence, memory, and bits that do not depend on how the work is divided.
 #include "support/layers.hpp"
 #include "support/methods.hpp"
+#include "support/systems.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -49,17 +50,6 @@ class CapturedOutput {
   std::FILE* m_file = std::tmpfile();
   int m_kept[3] = {};
 };
-
-/// Sequences `first`, ..., `last` - 1 of time-major host data.
-std::vector<double> some_sequences(const std::vector<double>& all, std::int64_t T, std::int64_t B, std::int64_t size,
-                                   std::int64_t first, std::int64_t last) {
-  std::vector<double> some;
-  for (std::int64_t t = 0; t < T; ++t) {
-    const auto row = all.begin() + t * B * size;
-    some.insert(some.end(), row + first * size, row + last * size);
-  }
-  return some;
-}
 
 }  // namespace
 
@@ -121,9 +111,9 @@ TEST_CASE("promises: exact bits do not depend on how a batch is split") {
       CAPTURE(first, last);
       const std::vector<double> y0(whole.y0_host.begin() + first * D, whole.y0_host.begin() + last * D);
       test::LayerProblem<double> part(whole.layer, T, last - first, y0,
-                                      some_sequences(whole.x_host, T, B, I, first, last));
+                                      test::some_sequences(whole.x_host, T, B, I, first, last));
       part.solve(options);
-      CHECK(test::different_bits(test::to_host(part.y), some_sequences(expected, T, B, D, first, last)) == 0);
+      CHECK(test::different_bits(test::to_host(part.y), test::some_sequences(expected, T, B, D, first, last)) == 0);
     }
   }
 }

@@ -22,36 +22,6 @@ using elaphos::SolveStatus;
 using test::Exec;
 using test::Memory;
 
-// Rows of a trajectory (T, numbers) that keep_every keeps.
-std::vector<double> kept_of(const std::vector<double>& all, std::size_t T, std::size_t numbers, std::size_t every) {
-  std::vector<double> out;
-  for (std::size_t row = 0; row < (T + every - 1) / every; ++row) {
-    const std::size_t t = std::min((row + 1) * every, T) - 1;
-    out.insert(out.end(), all.begin() + static_cast<std::ptrdiff_t>(t * numbers),
-               all.begin() + static_cast<std::ptrdiff_t>((t + 1) * numbers));
-  }
-  return out;
-}
-
-template <class R>
-struct Kept {
-  SolveReport report;
-  std::vector<double> y;
-};
-
-template <class R>
-Kept<R> solve_kept(const R& recurrence, std::int64_t T, std::int64_t B, const std::vector<double>& y0,
-                   const std::vector<double>& x, const SolveOptions& options) {
-  const std::int64_t rows = (T + options.keep_every - 1) / options.keep_every;
-  const auto y0_device = test::to_device<elaphos::StateView<double, Memory>>(y0, B, R::state_size);
-  const auto x_device = test::to_device<elaphos::SequenceView<double, Memory>>(x, T, B, R::input_size);
-  const elaphos::SequenceView<double, Memory> y("y", rows, B, R::state_size);
-  Kept<R> out;
-  out.report = elaphos::solve(Exec(), recurrence, y0_device, x_device, y, options);
-  out.y = test::to_host(y);
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("windows: exact answers have the loop's bits, whatever the window") {
@@ -102,34 +72,33 @@ TEST_CASE("windows: every k-th state and the final one") {
       SolveOptions options;
       options.keep_every = every;
       options.window_steps = window;
-      const auto kept = solve_kept(leaky, T, B, system.y0, x, options);
       CAPTURE(every, window);
-      CHECK(kept.report.converged());
-      CHECK(kept.y == kept_of(all, T, B, static_cast<std::size_t>(every)));
+      CHECK(system.solve(options).converged());
+      CHECK(system.y == test::kept_of(all, T, B, static_cast<std::size_t>(every)));
     }
   }
 }
 
 TEST_CASE("windows: without input the options say how many steps") {
-  const test::Breathing breathing{7, 0.5, 1.2};
+  test::System<test::Breathing> system{{7, 0.5, 1.2}, 1000, 1, {1}, {}, {}};
+  const auto all = system.sequential();
   SolveOptions options;
   options.keep_every = 100;
-  CHECK_THROWS_MATCHES(solve_kept(breathing, 1000, 1, {1}, {}, options), InvalidArgument,
-                       MessageMatches(ContainsSubstring("options.steps is 0")));
+  CHECK_THROWS_MATCHES(system.solve(options), InvalidArgument, MessageMatches(ContainsSubstring("options.steps is 0")));
   options.steps = 1000;
-  const auto kept = solve_kept(breathing, 1000, 1, {1}, {}, options);
-  test::System<test::Breathing> system{breathing, 1000, 1, {1}, {}, {}};
-  CHECK(kept.y == kept_of(system.sequential(), 1000, 1, 100));
+  system.solve(options);
+  CHECK(system.y == test::kept_of(all, 1000, 1, 100));
   options.steps = 999;  // 10 states too, the last of them another
-  CHECK(solve_kept(breathing, 1000, 1, {1}, {}, options).y.back() != kept.y.back());
+  system.solve(options);
+  CHECK(system.y.back() != all.back());
 }
 
 TEST_CASE("windows: what makes no sense is refused") {
   const test::LeakyIntegrator leaky{0.2};
   const std::vector<double> x(100, 1.0);
+  test::System<test::LeakyIntegrator> system{leaky, 100, 1, {0}, x, {}};
   const auto refused = [&](const SolveOptions& options, const char* text) {
-    CHECK_THROWS_MATCHES(solve_kept(leaky, 100, 1, {0}, x, options), InvalidArgument,
-                         MessageMatches(ContainsSubstring(text)));
+    CHECK_THROWS_MATCHES(system.solve(options), InvalidArgument, MessageMatches(ContainsSubstring(text)));
   };
   SolveOptions options;
   options.window_steps = -1;
@@ -144,19 +113,19 @@ TEST_CASE("windows: what makes no sense is refused") {
   options.keep_every = 3;
   options.initial_guess = elaphos::InitialGuess::trajectory;
   refused(options, "y does not hold every state");
-  test::System<test::LeakyIntegrator> system{leaky, 100, 1, {0}, x, {}};
+  const elaphos::StateView<double, Memory> y0("y0", 1, 1);
+  const elaphos::SequenceView<double, Memory> input("x", 100, 1, 1), y("y", 100, 1, 1);
   options = {};
   options.keep_every = 0;
-  CHECK_THROWS_MATCHES(system.solve(options), InvalidArgument,
+  CHECK_THROWS_MATCHES(elaphos::solve(Exec(), leaky, y0, input, y, options), InvalidArgument,
                        MessageMatches(ContainsSubstring("options.keep_every is 0")));
   options.keep_every = 2;  // y has room for all
-  CHECK_THROWS_MATCHES(system.solve(options), InvalidArgument, MessageMatches(ContainsSubstring("50 states")));
+  CHECK_THROWS_MATCHES(elaphos::solve(Exec(), leaky, y0, input, y, options), InvalidArgument,
+                       MessageMatches(ContainsSubstring("50 states")));
   options = {};
   options.window_steps = 10;
   elaphos::WarmStart<Exec, double> warm_start;
   elaphos::Workspace<Exec> workspace;
-  const elaphos::StateView<double, Memory> y0("y0", 1, 1);
-  const elaphos::SequenceView<double, Memory> input("x", 100, 1, 1), y("y", 100, 1, 1);
   CHECK_THROWS_MATCHES(elaphos::solve(Exec(), leaky, y0, input, y, options, workspace, warm_start), InvalidArgument,
                        MessageMatches(ContainsSubstring("warm_start")));
 }

@@ -11,6 +11,11 @@ inline constexpr elaphos::Method methods[] = {
     elaphos::Method::jacobi, elaphos::Method::quasi_newton, elaphos::Method::newton,
     elaphos::Method::quasi_levenberg_marquardt, elaphos::Method::levenberg_marquardt};
 
+/// Those, and the one for recurrences that name blocks.
+inline constexpr elaphos::Method methods_with_blocks[] = {
+    elaphos::Method::jacobi, elaphos::Method::quasi_newton, elaphos::Method::block_quasi_newton, elaphos::Method::newton,
+    elaphos::Method::quasi_levenberg_marquardt, elaphos::Method::levenberg_marquardt};
+
 }  // namespace test
 
 #endif

@@ -130,6 +130,30 @@ struct DrivenVanDerPol {
   }
 };
 
+/// Rows of a trajectory (T, numbers) that `keep_every` keeps.
+template <class Scalar>
+std::vector<Scalar> kept_of(const std::vector<Scalar>& all, std::size_t T, std::size_t numbers, std::size_t every) {
+  std::vector<Scalar> out;
+  for (std::size_t row = 0; row < (T + every - 1) / every; ++row) {
+    const std::size_t t = std::min((row + 1) * every, T) - 1;
+    out.insert(out.end(), all.begin() + static_cast<std::ptrdiff_t>(t * numbers),
+               all.begin() + static_cast<std::ptrdiff_t>((t + 1) * numbers));
+  }
+  return out;
+}
+
+/// Sequences `first`, ..., `last` - 1 of time-major data (T, B, size).
+template <class Scalar>
+std::vector<Scalar> some_sequences(const std::vector<Scalar>& all, std::int64_t T, std::int64_t B, std::int64_t size,
+                                   std::int64_t first, std::int64_t last) {
+  std::vector<Scalar> some;
+  for (std::int64_t t = 0; t < T; ++t) {
+    const auto row = all.begin() + t * B * size;
+    some.insert(some.end(), row + first * size, row + last * size);
+  }
+  return some;
+}
+
 /// What a plain host loop gives for a recurrence whose functions the host can call too.
 template <class R>
 std::vector<typename R::scalar_type> host_loop(const R& recurrence, std::int64_t T, std::int64_t B,
@@ -151,35 +175,43 @@ std::vector<typename R::scalar_type> host_loop(const R& recurrence, std::int64_t
   return y;
 }
 
-/// A recurrence in double with its data on the host.
+/// A recurrence with its data on the host.
 template <class R>
 struct System {
+  using Scalar = typename R::scalar_type;
   R recurrence;
   std::int64_t T;
   std::int64_t B;
-  std::vector<double> y0;
-  std::vector<double> x;
-  std::vector<double> p;
-  std::vector<double> y = {};
+  std::vector<Scalar> y0;
+  std::vector<Scalar> x;
+  std::vector<Scalar> p;
+  std::vector<Scalar> y = {};
 
   elaphos::SolveReport solve(const elaphos::SolveOptions& options) {
-    const auto y0_device = to_device<elaphos::StateView<double, Memory>>(y0, B, R::state_size);
-    const auto x_device = to_device<elaphos::SequenceView<double, Memory>>(x, T, B, R::input_size);
-    const auto y_device = to_device<elaphos::SequenceView<double, Memory>>(
-        std::vector<double>(static_cast<std::size_t>(T * B * R::state_size), NAN), T, B, R::state_size);
+    elaphos::Workspace<Exec> workspace;
+    return solve(options, workspace);
+  }
+
+  /// `y` becomes the states that `options.keep_every` keeps; those that nobody wrote are NaN.
+  elaphos::SolveReport solve(const elaphos::SolveOptions& options, elaphos::Workspace<Exec>& workspace) {
+    const std::int64_t rows = (T + options.keep_every - 1) / options.keep_every;
+    const auto y0_device = to_device<elaphos::StateView<Scalar, Memory>>(y0, B, R::state_size);
+    const auto x_device = to_device<elaphos::SequenceView<Scalar, Memory>>(x, T, B, R::input_size);
+    const auto y_device = to_device<elaphos::SequenceView<Scalar, Memory>>(
+        std::vector<Scalar>(static_cast<std::size_t>(rows * B * R::state_size), Scalar(NAN)), rows, B, R::state_size);
     elaphos::SolveReport report;
     if constexpr (elaphos::parameter_size_of<R>() > 0) {
-      const auto p_device = to_device<elaphos::VectorView<double, Memory>>(p, p.size());
+      const auto p_device = to_device<elaphos::VectorView<Scalar, Memory>>(p, p.size());
       report = elaphos::solve(Exec(), elaphos::bind_parameters(recurrence, p_device), y0_device, x_device, y_device,
-                              options);
+                              options, workspace);
     } else {
-      report = elaphos::solve(Exec(), recurrence, y0_device, x_device, y_device, options);
+      report = elaphos::solve(Exec(), recurrence, y0_device, x_device, y_device, options, workspace);
     }
     y = to_host(y_device);
     return report;
   }
 
-  std::vector<double> sequential() {
+  std::vector<Scalar> sequential() {
     elaphos::SolveOptions options;
     options.segments = 1;
     solve(options);
