@@ -3,6 +3,7 @@
 #include "support/layers.hpp"
 #include "support/methods.hpp"
 #include "support/systems.hpp"
+#include "truth/systems.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -21,6 +22,15 @@ using elaphos::SolveOptions;
 using elaphos::SolveReport;
 using elaphos::SolveStatus;
 using test::System;
+
+/// Counts how often it is called.
+struct CountedIntegrateAndFire : truth::IntegrateAndFire {
+  std::int64_t* calls;
+  KOKKOS_FUNCTION void step(elaphos::StepContext at, auto y, auto x, auto p, auto next) const {
+    Kokkos::atomic_inc(calls);
+    truth::IntegrateAndFire::step(at, y, x, p, next);
+  }
+};
 
 }  // namespace
 
@@ -49,6 +59,8 @@ TEST_CASE("hard systems: chaos is exact all the same, at the latest after as man
         CAPTURE(r, T, to_string(method), to_string(merge));
         System<test::LogisticMap> system{{}, T, 1, {0.3}, {}, {r}};
         const std::vector<double> sequential = system.sequential();
+        // No multiply is followed by an add, so any compiler and any number of threads has these bits.
+        CHECK(test::different_bits(sequential, test::host_loop(system.recurrence, T, 1, {0.3}, {}, {r})) == 0);
         SolveOptions options;
         options.steps_per_segment = steps_per_segment;
         options.method = method;
@@ -174,6 +186,47 @@ TEST_CASE("hard systems: tolerance merges save work and stay within tolerance") 
   CHECK(loose.max_residual <= 1.1e-5);
   CHECK(loose.verified_residual <= 1.1e-5);
   CHECK(test::largest_difference(test::to_host(problem.y), sequential) <= 1e-5);
+}
+
+TEST_CASE("hard systems: a hard threshold is right, and the report says what it cost") {
+  // What the Jacobian leaves out, a jump back to rest, happens every 40 steps or so.
+  const std::int64_t T = 20'000;
+  std::mt19937_64 generator(24);
+  const std::vector<double> x = test::uniform(generator, T, 1);
+  std::vector<double> expected;
+  std::int64_t spikes = 0;
+  System<CountedIntegrateAndFire> system{{}, T, 1, {0}, {}, {}};
+  long double charge = 0;
+  for (const double drive : x) {
+    system.x.push_back(drive + 0.7);
+    charge = 0.98L * charge + 0.05L * system.x.back();
+    if (charge >= 1) charge = 0, ++spikes;
+    expected.push_back(static_cast<double>(charge));
+  }
+  REQUIRE(spikes > T / 60);
+  const Kokkos::View<std::int64_t, test::Memory> calls("test::calls");
+  system.recurrence.calls = calls.data();
+  for (const auto method : test::methods) {
+    for (const std::int64_t steps_per_segment : {1, 200, 2000}) {
+      for (const Merge merge : {Merge::exact, Merge::tolerance}) {
+        SolveOptions options;
+        options.method = method;
+        options.merge = merge;
+        options.steps_per_segment = steps_per_segment;
+        Kokkos::deep_copy(calls, 0);
+        const SolveReport report = system.solve(options);
+        std::int64_t called = 0;
+        Kokkos::deep_copy(called, calls);
+        CAPTURE(to_string(method), to_string(merge), steps_per_segment, report.iterations(), called);
+        CHECK(report.converged());
+        CHECK(test::largest_difference(system.y, expected) <= (merge == Merge::exact ? 1e-13 : 1e-5));
+        CHECK(std::abs(report.work_factor() * double(T) - double(called)) < 0.5);
+        CHECK(report.work_factor() > 1);
+        CHECK(report.critical_path() >= steps_per_segment);
+        CHECK(report.critical_path() * report.plan.segments >= called);
+      }
+    }
+  }
 }
 
 TEST_CASE("hard systems: coupled states are within tolerance with the planner's sensitivity") {
