@@ -168,6 +168,25 @@ struct StiffRelaxation {
   }
 };
 
+/// Van der Pol's oscillator with damping 10, implicit Euler of 0.05 by six Newton steps: stiff, and its phase forgets
+/// nothing.
+struct StiffVanDerPol {
+  using scalar_type = double;
+  static constexpr int state_size = 2, input_size = 0;
+  KOKKOS_FUNCTION void step(elaphos::StepContext, auto y, auto, auto, auto next) const {
+    using Number = NumberAt<decltype(y)>;
+    constexpr double h = 0.05, damping = 10;
+    Number v = y[1], u = y[0];
+    for (int i = 0; i < 6; ++i) {
+      u = y[0] + h * v;
+      const Number off = v - y[1] - h * (damping * (1.0 - u * u) * v - u);
+      v = v - off / (1.0 - h * (damping * (1.0 - u * u - 2.0 * h * u * v) - h));
+    }
+    next[0] = y[0] + h * v;
+    next[1] = v;
+  }
+};
+
 /// Long expressive memory (Rusch et al., ICLR 2022), 2 x 8 states, one input. p: four times (8 x 8, 8 x 1, 8).
 struct LongMemory {
   using scalar_type = double;
@@ -226,7 +245,7 @@ struct AutoregressiveGru {
   }
 };
 
-/// Mean-field network s' = W tanh(s) + x; no Jacobian. p: W (D, D).
+/// Mean-field network s' = W tanh(s) + x. p: W (D, D).
 template <int D>
 struct MeanField {
   using scalar_type = double;
@@ -238,6 +257,16 @@ struct MeanField {
       double sum = x[i];
       for (int k = 0; k < D; ++k) sum += p[i * D + k] * rate[k];
       next[i] = sum;
+    }
+  }
+};
+
+template <int D>
+struct MeanFieldWithJacobian : MeanField<D> {
+  KOKKOS_FUNCTION void jacobian(elaphos::StepContext, auto y, auto, auto p, auto J) const {
+    for (int k = 0; k < D; ++k) {
+      const double rate = Kokkos::tanh(y[k]);
+      for (int i = 0; i < D; ++i) J(i, k) = p[i * D + k] * (1 - rate * rate);
     }
   }
 };

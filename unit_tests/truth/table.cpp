@@ -52,6 +52,7 @@ std::vector<Row> measure(const Case& system,
     if (!system.has_jacobian && wanted.method != elaphos::Method::automatic) continue;
     elaphos::SolveOptions options = wanted;
     options.verify = options.measure_time = true;
+    if (options.method == elaphos::Method::levenberg_marquardt) options.max_iterations = system.damped_passes;
     const elaphos::SolveReport report = system.solve(options);
     rows.push_back({&system, name, report, scale, difference(system.states(), expected),
                     seconds(report) / loop_seconds});

@@ -27,6 +27,8 @@ struct Case {
   double largest_error;
   std::function<elaphos::SolveReport(const elaphos::SolveOptions&)> solve;
   std::function<std::vector<double>()> states;
+  int damped_passes = 64;         ///< passes that a damped method is given, and whether they have to do
+  bool damped_converges = false;
 };
 
 /// What one method did with one system.
