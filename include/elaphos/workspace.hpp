@@ -20,6 +20,7 @@ enum class Buffer : std::size_t {
   corrections,
   scan_totals,
   damping,
+  is_near,
   tangents,
   rates,
   active,

@@ -16,7 +16,8 @@ namespace elaphos::impl {
 //   Q = M_n P_n M_n' + 1,  delta_{n+1} = (1 + lambda Q)^-1 (M_n delta_n + r_n),  P_{n+1} = (1 + lambda Q)^-1 Q.
 //
 // Where mismatches die out, Q stays about 1 and this is Newton's step; where they are amplified, P saturates at
-// 1 / lambda and delta stops growing. Up to the frontier nothing is damped: the node behind it gets its exact end.
+// 1 / lambda and delta stops growing. Up to the frontier nothing is damped: the node behind it gets its exact end. Nor is
+// a sequence whose last corrections were all within tolerance: damping would hide how large the next ones are.
 //
 // Two things are not ELK's. Its one lambda (1 / sigma^2) must be chosen by hand for each system and length; here every
 // node has its own, adapted after each pass by how well the linear model told what the segment then did. And no
@@ -45,6 +46,11 @@ struct DampingLimits {
   static constexpr Scalar factor = Scalar(10);
   static constexpr Scalar rounding = 16 * Kokkos::Experimental::epsilon_v<Scalar>;
   static constexpr Scalar trusted = Scalar(0.25), wrong = Scalar(0.75);  // |end - predicted| over |moved|
+};
+
+struct ClearFlags {
+  std::int32_t* flags;
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const { flags[index] = 0; }
 };
 
 /// Adapts every node's damping to how well its segment's end was foretold. Per segment 3 D + 1 words in, 1 out.
@@ -100,6 +106,10 @@ struct DampedNodeScan {
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const std::int64_t b = member.league_rank(), last = nodes.segments.segments - 1;
+    const bool near = nodes.is_near[b] != 0;
+    member.team_barrier();
+    // Until the corrections that follow show otherwise.
+    Kokkos::single(Kokkos::PerTeam(member), [&] { nodes.is_near[b] = 1; });
     const std::int64_t frontier = nodes.frontier[b];
     const int D = nodes.state_size();
     const std::int64_t known = frontier < last ? frontier + 1 : last;
@@ -119,13 +129,13 @@ struct DampedNodeScan {
     });
     member.team_barrier();
     for (std::int64_t n = frontier + 1; n < last; ++n) {
-      const Scalar strength = damping.strength[(n + 1) * nodes.batch() + b];
+      const Scalar strength = near ? Scalar(0) : damping.strength[(n + 1) * nodes.batch() + b];
       if (dense) {
         dense_step(member, n, b, work, strength);
       } else {
         diagonal_step(member, n, b, work, strength);
       }
-      shorten(member, work.delta, limit * mismatches_summed(member, work.variance, dense, n + 1 - frontier));
+      if (!near) shorten(member, work.delta, limit * mismatches_summed(member, work.variance, dense, n + 1 - frontier));
       Kokkos::parallel_for(Kokkos::TeamThreadRange(member, D), [&](int i) {
         nodes.corrections[((n + 1) * nodes.batch() + b) * D + i] = work.delta[i] - nodes.mismatch(n, b, i);
       });
@@ -146,6 +156,11 @@ struct DampedNodeScan {
     const std::int64_t D = nodes.state_size(), matrix = dense ? D * D : D;
     Scalar* const delta = damping.scratch + b * damped_scratch_entries(dense, D);
     return {delta, delta + D, delta + D + matrix, delta + D + 2 * matrix, delta + D + 3 * matrix};
+  }
+
+  // Variance of a correction that is given up: as much as the observation leaves; without one, a mismatch's.
+  KOKKOS_FUNCTION static Scalar unknown(Scalar strength) {
+    return strength > Scalar(0) ? Scalar(1) / strength : Scalar(1);
   }
 
   /// The largest of `count` numbers >= 0; all threads get it.
@@ -189,7 +204,7 @@ struct DampedNodeScan {
       const Scalar gain = Scalar(1) / (Scalar(1) + strength * spread);
       const bool bounded = Kokkos::isfinite(spread) && Kokkos::isfinite(moved);
       work.delta[i] = bounded ? gain * (moved + nodes.mismatch(n, b, i)) : Scalar(0);
-      work.variance[i] = bounded ? gain * spread : Scalar(1) / strength;
+      work.variance[i] = bounded ? gain * spread : unknown(strength);
     });
     member.team_barrier();
   }
@@ -243,7 +258,7 @@ struct DampedNodeScan {
       const Scalar pivot = work.system[i * (D + 1)];
       work.delta[i] = unbounded > 0 ? Scalar(0) : work.right[i * columns + D] / pivot;
       for (int j = 0; j < D; ++j) {
-        const Scalar known_nothing = i == j ? Scalar(1) / strength : Scalar(0);
+        const Scalar known_nothing = i == j ? unknown(strength) : Scalar(0);
         work.variance[i * D + j] = unbounded > 0 ? known_nothing : work.right[i * columns + j] / pivot;
       }
     });

@@ -29,6 +29,7 @@ struct NodeArguments {
   Scalar* scan_totals;             ///< composed maps of tiles of nodes
   std::int32_t* active_flags;      ///< (N, B), each an `Activity`
   Scalar correction_limit;         ///< what `corrections` add to a node is cut to this, entry by entry
+  std::int32_t* is_near;              ///< (B), where corrections are damped, else null: the last were within tolerance
   std::int64_t* active;            ///< (N, B): the list that `segments.active` reads
 
   KOKKOS_FUNCTION std::int64_t batch() const { return segments.problem.batch; }

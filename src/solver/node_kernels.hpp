@@ -122,13 +122,14 @@ struct CorrectNodes {
   KOKKOS_FUNCTION void operator()(std::int64_t flat, Tally& tally) const {
     const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
     SegmentRecord<Scalar>& record = nodes.segments.records[flat];
-    tally.add_run(record.steps_run, record.reached_end);
-    tally.add_residual(static_cast<double>(record.jump));
+    Tally own;
+    own.add_run(record.steps_run, record.reached_end);
+    own.add_residual(static_cast<double>(record.jump));
     record.steps_run = 0;
 
     const std::int64_t frontier = nodes.frontier[b];
     const bool waits = nodes.active_flags[flat] == Activity::held_back;
-    bool active = (n > 0 && move(flat, n, b, frontier, tally)) || waits;
+    bool active = (n > 0 && move(flat, n, b, frontier, own)) || waits;
     record.exact_only = n <= frontier + 1 ? 1 : 0;
     if (n == frontier && record.jump != Scalar(0)) {
       // The node is exact and a jump behind it is not: this stretch has to be run anew for the frontier to move on.
@@ -136,7 +137,9 @@ struct CorrectNodes {
       active = true;
     }
     nodes.active_flags[flat] = active ? Activity::active_now : Activity::at_rest;
-    if (active) ++tally.active;
+    if (active) ++own.active;
+    if (nodes.is_near != nullptr && own.scaled > 1) Kokkos::atomic_store(&nodes.is_near[b], 0);
+    tally.merge(own);
   }
 
  private:

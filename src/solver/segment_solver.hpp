@@ -77,6 +77,10 @@ class SegmentSolver {
     m_damping.moved = m_damping.predicted + states;
     m_damping.scratch = m_damping.moved + states;
     m_damping.reach = 1;
+    std::int32_t* const is_near =
+        m_kernels.template reserve<std::int32_t>(Buffer::is_near, static_cast<std::size_t>(problem.batch));
+    m_kernels.nodes().is_near = is_near;
+    m_kernels.for_each("Elaphos::start_damping", problem.batch, ClearFlags{is_near});
   }
 
   void scan() {
