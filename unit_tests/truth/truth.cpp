@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What each method does with systems that have names: none may call wrong what it has not solved right.
+#include "../support/cost.hpp"
 #include "table.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -37,25 +38,12 @@ std::vector<std::pair<std::string, SolveOptions>> methods() {
   return out;
 }
 
-// Where time-parallelism does not pay, a solve by P workers costs no more than the loop, the first pass, which showed that,
-// and a tenth. In steps, so that it can be told on a busy machine.
-void check_cost(const elaphos::SolveReport& report) {
-  const double workers = static_cast<double>(std::min<std::int64_t>(test::Exec().concurrency(), report.plan.segments));
-  const auto steps_in_turn = [workers](std::int64_t steps, std::int64_t longest_run) {
-    return std::max(static_cast<double>(steps) / workers, static_cast<double>(longest_run));
-  };
-  double cost = steps_in_turn(report.completion_steps, report.longest_completion);
-  for (const auto& pass : report.passes) cost += steps_in_turn(pass.steps, pass.longest_run);
-  CAPTURE(cost, workers, report.steps);
-  CHECK(cost <= (1 + 1 / workers + 0.1) * static_cast<double>(report.steps));
-}
-
 void check(const truth::Row& row) {
   CAPTURE(row.system->name, row.method, to_string(row.report.status), row.report.iterations(), row.error);
   const auto& report = row.report;
   REQUIRE(report.verified_residual.has_value());
   if (report.plan.damped && row.system->damped_converges) CHECK(report.status == elaphos::SolveStatus::converged);
-  if (row.method.starts_with("automatic")) check_cost(report);
+  if (row.method.starts_with("automatic")) test::check_cost_without_gain(report);
   // Bits of the loop are right whatever they are, and the residual is then 0 but for numbers that are not finite.
   if (row.error == 0) return;
   REQUIRE_FALSE((report.converged() && report.plan.merge == Merge::exact));
