@@ -164,7 +164,8 @@ TEST_CASE("convergence: many steps by windows, of which few are kept") {
   CHECK(settle(2'000'000, keeping(1, 0)).windows == 1);
   // The first states that are kept of the windows come 1, 2, 3, ... steps after what goes before.
   CHECK(settle(2'000'000, keeping(1003, 1003 * 299 - 1)).windows == 7);
-  CHECK(settle(2'000'000, keeping(2'000'000, 0)).windows > 1);
+  // A window of the solver's own size: a device's is larger than all of it.
+  CHECK(settle(2'000'000, keeping(2'000'000, 0)).windows >= 1);
 }
 
 TEST_CASE("convergence: a hundred million steps", "[.long]") {

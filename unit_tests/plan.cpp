@@ -38,7 +38,7 @@ TEST_CASE("plan: segments for all workers, none shorter than a merge") {
   CHECK(device.segments > 3900);
   CHECK(device.steps_per_segment == 250);
   CHECK(plan_for(1'000'000, 40, 4000).segments == 100);
-  CHECK(plan_for(10'000, 1, 4000).steps_per_segment >= 192);
+  CHECK(plan_for(10'000, 1, 4000).steps_per_segment >= 128);
   const Plan host = plan_for(1'000'000, 1, 2);
   CHECK(host.segments >= 2);
   CHECK(host.segments <= 16);
