@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What linear recurrences refuse, what overflows, and that a second call allocates nothing.
+// What linear recurrences refuse, what overflows, and what a workspace may be used for.
 #include "support/linear_case.hpp"
 
+#include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -294,4 +295,44 @@ TEST_CASE("linear contracts: a second call allocates nothing") {
       CHECK(workspace.bytes() == bytes);
     }
   });
+}
+
+TEMPLATE_TEST_CASE("linear contracts: one workspace for problems of all shapes, one after another", "", float, double) {
+  // What teams leave for each other in the workspace must be gone when a kernel of another shape uses it, and what other
+  // plans leave there must not be taken for it.
+#if defined(KOKKOS_ENABLE_CUDA)
+  constexpr auto one_pass = LinearPlan::single_pass;
+#else
+  constexpr auto one_pass = LinearPlan::tiled;
+#endif
+  struct Turn {
+    std::int64_t T;
+    int D;
+    LinearPlan plan;
+  };
+  const std::vector<Turn> turns = {{300'000, 4, one_pass}, {1, 2, one_pass},       {70'000, 3, LinearPlan::tiled},
+                                   {70'000, 2, one_pass},  {500, 4, one_pass},     {300'000, 3, one_pass},
+                                   {900'000, 1, one_pass}, {300'000, 2, one_pass}, {900'000, 4, LinearPlan::tiled},
+                                   {300'000, 4, one_pass}};
+  elaphos::Workspace<test::Exec> workspace;
+  for (const Turn& turn : turns) {
+    const auto problem = LinearCase<TestType>::make(Kind::dense, true, turn.T, 1, turn.D, turn.D, 0.95, 37);
+    const auto expected = problem.loop({}, problem.initial());
+    const auto b = problem.offsets_on_device();
+    const auto y0 = problem.start_on_device();
+    LinearOptions options;
+    options.plan = turn.plan;
+    CAPTURE(turn.T, turn.D, to_string(turn.plan));
+    std::vector<TestType> first;
+    problem.with_coefficients([&](const auto& coefficients) {
+      for (int repetition = 0; repetition < 3; ++repetition) {
+        const elaphos::SequenceView<TestType, test::Memory> y("test::y", std::size_t(turn.T), 1, std::size_t(turn.D));
+        elaphos::linear_recurrence(test::Exec(), coefficients, b, y0, y, options, workspace);
+        const auto states = test::to_host(y);
+        if (repetition == 0) first = states;
+        CHECK(test::different_bits(states, first) == 0);
+      }
+    });
+    CHECK(test::worst_error(first, expected.y, expected.error) <= 4);
+  }
 }

@@ -4,6 +4,7 @@
 
 #include <elaphos/impl/linear/block_line.hpp>
 #include <elaphos/impl/linear/notice_board.hpp>
+#include <elaphos/impl/linear/team_boards.hpp>
 #include <elaphos/impl/linear/tile_kernels.hpp>
 #include <elaphos/impl/unroll.hpp>
 #include <elaphos/impl/warp.hpp>
@@ -23,19 +24,6 @@ namespace elaphos::impl {
 // Nobody waits in vain: teams draw their places in order, and tell before they wait, for earlier places alone. Bits
 // repeat: maps are composed in order, whoever came first.
 
-/// What teams tell each other.
-template <class Scalar, int size>
-struct BlockMessages {
-  using Maps = NoticeBoard<Scalar, size * size + size>;
-  unsigned int* ticket;  // the next place to be drawn
-  Maps maps;
-
-  static std::int64_t words(std::int64_t places) { return 1 + Maps::words * places; }
-  static BlockMessages in(unsigned long long* memory, std::int64_t places) {
-    return {reinterpret_cast<unsigned int*>(memory), {memory + 1, places}};
-  }
-};
-
 /// Reads K^2 + K words a step, twice but for each warp's first tile, and writes K; a team reads a map of each team
 /// before it, from the cache.
 template <class Member, class Scalar, int size>
@@ -43,12 +31,17 @@ struct BlockPass {
   using Tile = BlockLine<Member, Scalar, size>;
   using Team = typename Tile::Team;
   using Map = AffineMap<Scalar, size>;
-  using Messages = BlockMessages<Scalar, size>;
+  using Maps = NoticeBoard<Scalar, size * size + size>;
   LinearProblem<Scalar> problem;
   TileShape shape;  ///< `tiles` of a warp
-  Messages messages;
+  TeamBoards boards;
   int places;  ///< teams
   int share;   ///< maps that a thread looks at, at most
+
+  /// Words of a board.
+  KOKKOS_FUNCTION static std::int64_t words(int share, const TileShape& shape) {
+    return std::int64_t(Maps::words) * share * shape.team_size();
+  }
 
   static std::size_t scratch_bytes(const TileShape& shape) {
     return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + 2 * sizeof(Map) * std::size_t(shape.warps()) + 64;
@@ -60,10 +53,10 @@ struct BlockPass {
     Tile thread(team, problem, 0, Tile::warp_steps);
     Map* const seen = team.scratch.template take<Map>(std::size_t(shape.warps()));
     Map* const own_maps = team.scratch.template take<Map>(std::size_t(shape.warps()));
-    auto* const drawn = team.scratch.template take<unsigned int>(1);
-    if (member.team_rank() == 0) *drawn = Kokkos::atomic_fetch_add(messages.ticket, 1u);
+    auto* const drawn = team.scratch.template take<TeamBoards::Turn>(1);
+    if (member.team_rank() == 0) *drawn = boards.draw(places, words(share, shape));
     member.team_barrier();
-    const int place = static_cast<int>(*drawn), warp = member.team_rank() / warp_size;
+    const int place = drawn->place, warp = member.team_rank() / warp_size;
     const bool last_in_warp = member.team_rank() % warp_size == warp_size - 1;
     const std::int64_t first = first_tile(place * shape.warps() + warp);
     const std::int64_t last = first_tile(place * shape.warps() + warp + 1);
@@ -93,8 +86,12 @@ struct BlockPass {
       if (folding) {
         folding = false;
         member.team_barrier();
-        if (member.team_rank() == 0) tell(place, own_maps);
-        look_back(team, place, seen);
+        const TeamBoards::Turn turn = *drawn;
+        const Maps maps{boards.board(turn.board), std::int64_t(share) * shape.team_size()};
+        if (member.team_rank() == 0) tell(maps, turn.place, own_maps);
+        look_back(team, maps, turn.place, seen);
+        boards.clear_other(turn, std::int64_t(turn.place) * shape.team_size() + member.team_rank(),
+                           std::int64_t(places) * shape.team_size());
         member.team_barrier();
         thread.reader().initial_state(state);
         for (int i = 0; i < shape.warps(); ++i) seen[i].leap(state, problem.packed);
@@ -120,14 +117,14 @@ struct BlockPass {
   }
 
   /// What this team's warps have composed.
-  KOKKOS_FORCEINLINE_FUNCTION void tell(int place, const Map* own_maps) const {
+  KOKKOS_FORCEINLINE_FUNCTION void tell(const Maps& maps, int place, const Map* own_maps) const {
     Map all = own_maps[0];
     ELAPHOS_UNROLL_BY(1)
     for (int warp = 1; warp < shape.warps(); ++warp) all = compose(all, own_maps[warp], problem.packed);
-    put(messages.maps, map_place(place), all);
+    put(maps, map_place(place), all);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION static void put(const typename Messages::Maps& maps, std::int64_t place, const Map& map) {
+  KOKKOS_FORCEINLINE_FUNCTION static void put(const Maps& maps, std::int64_t place, const Map& map) {
     Scalar numbers[size * size + size];
     ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
@@ -138,9 +135,9 @@ struct BlockPass {
     maps.put(place, numbers);
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION static Map map_of(const typename Messages::Maps::Notice& notice) {
+  KOKKOS_FORCEINLINE_FUNCTION static Map map_of(const typename Maps::Notice& notice) {
     Scalar numbers[size * size + size];
-    Messages::Maps::get(notice, numbers);
+    Maps::get(notice, numbers);
     Map map;
     ELAPHOS_UNROLL
     for (int r = 0; r < size; ++r) {
@@ -157,17 +154,18 @@ struct BlockPass {
   }
 
   /// The maps of all places before, composed by each warp for its share of them.
-  KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, int place, [[maybe_unused]] Map* seen) const {
+  KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, const Maps& maps, int place,
+                                             [[maybe_unused]] Map* seen) const {
     const int rank = team.member.team_rank();
-    const auto look = [&](int i) { return messages.maps.look(std::int64_t(i) * shape.team_size() + rank); };
+    const auto look = [&](int i) { return maps.look(std::int64_t(i) * shape.team_size() + rank); };
     const auto wanted = [&](int i) { return i < share && rank * share + i < place; };
     Map all;
     all.set_identity();
-    typename Messages::Maps::Notice next;
+    typename Maps::Notice next;
     if (wanted(0)) next = look(0);
     ELAPHOS_UNROLL_BY(1)
     for (int i = 0; wanted(i); ++i) {
-      while (!Messages::Maps::is_there(next)) next = look(i);
+      while (!Maps::is_there(next)) next = look(i);
       const Map seen_now = map_of(next);
       if (wanted(i + 1)) next = look(i + 1);
       all = i == 0 ? seen_now : compose(all, seen_now, problem.packed);

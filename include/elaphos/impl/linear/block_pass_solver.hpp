@@ -4,6 +4,7 @@
 
 #include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/linear/block_pass.hpp>
+#include <elaphos/impl/linear/linear_memory.hpp>
 #include <elaphos/workspace.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -44,16 +45,11 @@ class BlockPassSolver {
     const int places = static_cast<int>(std::min(most, divide_up(shape.tiles, std::int64_t(shape.warps()))));
     const int share = static_cast<int>(divide_up(places, shape.team_size()));
     shape.tiles_a_team = shape.tiles / (places * shape.warps());  // a warp's, or one more
-    const std::int64_t words = Kernel::Messages::words(share * shape.team_size());
-    auto* const memory =
-        m_workspace.template reserve<unsigned long long>(m_exec, Buffer::linear, static_cast<std::size_t>(words));
-    using Words = Kokkos::View<unsigned long long*, typename ExecutionSpace::memory_space>;
-    Kokkos::deep_copy(m_exec, Words(memory, static_cast<std::size_t>(words)), 0ull);
-    const auto messages = Kernel::Messages::in(memory, share * shape.team_size());
+    const TeamBoards boards = reserve_boards(m_exec, m_workspace);
     Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, teams_at_a_time>> policy(m_exec, places,
                                                                                                shape.team_size());
     policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(shape))));
-    Kokkos::parallel_for("Elaphos::linear_single_pass", policy, Kernel{problem, shape, messages, places, share});
+    Kokkos::parallel_for("Elaphos::linear_single_pass", policy, Kernel{problem, shape, boards, places, share});
   }
 
  private:

@@ -181,6 +181,9 @@ class HostKernels {
     }
     tiles *= shape.bundle;
     shape.tile_steps = divide_up(problem.steps, std::max<std::int64_t>(1, std::min(tiles, problem.steps)));
+    if constexpr (size == 1) {
+      if (shape.bundle > 1) shape.tile_steps = HostBundle<Scalar>::tile_steps_apart(shape.tile_steps);
+    }
     shape.tiles = divide_up(divide_up(problem.steps, shape.tile_steps), shape.bundle) * shape.bundle;
     return shape;
   }

@@ -121,6 +121,10 @@ struct HostRows {
         for (int c = 0; c < n; ++c) state[c] = multiply_add_any(factor[c], state[c], Scalar(0));
       } else {
         const Scalar* added = problem.b + entry(p);
+        if (problem.y != nullptr) {
+          advance_row(n, factor, added, state, problem.y + entry(p));
+          continue;
+        }
         for (int c = 0; c < n; ++c) state[c] = multiply_add_any(factor[c], state[c], added[c]);
       }
       if (problem.y != nullptr) {
@@ -129,6 +133,19 @@ struct HostRows {
       }
     }
     for (int c = 0; c < n; ++c) from[c] = state[c];
+  }
+
+  // One loop that writes both, rather than one that reads the states again. `to` may be `added` itself, which compilers
+  // need not be afraid of.
+  static void advance_row(int n, const Scalar* factor, const Scalar* added, Scalar* state, Scalar* to) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+    for (int c = 0; c < n; ++c) {
+      const Scalar next = multiply_add_any(factor[c], state[c], added[c]);
+      state[c] = next;
+      to[c] = next;
+    }
   }
 
   void leap_some(std::int64_t begin, std::int64_t end, int n, Scalar* state, Scalar* from) const {

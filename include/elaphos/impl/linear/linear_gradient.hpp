@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LINEAR_LINEAR_GRADIENT_HPP
 
 #include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/linear/linear_memory.hpp>
 #include <elaphos/impl/linear/linear_problem.hpp>
 #include <elaphos/impl/linear/solve_linear.hpp>
 #include <elaphos/workspace.hpp>
@@ -133,7 +134,7 @@ void linear_gradients(const ExecutionSpace& exec, const LinearProblem<Scalar>& p
     const std::int64_t parts = std::max<std::int64_t>(1, divide_up(all, part_steps));
     using Kernel = ConstantCoefficientGradient<Scalar>;
     const Kernel kernel{gradient, parts, part_steps,
-                        workspace.template reserve<Scalar>(exec, Buffer::linear, std::size_t(parts * entries)), to.dA};
+                        reserve_linear<Scalar>(exec, workspace, std::size_t(parts * entries)), to.dA};
     Kokkos::parallel_for("Elaphos::linear_gradient_parts",
                          Kokkos::RangePolicy<ExecutionSpace, Index, typename Kernel::SumParts>(exec, 0, parts * entries),
                          kernel);

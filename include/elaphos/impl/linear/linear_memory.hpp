@@ -3,13 +3,60 @@
 #define ELAPHOS_IMPL_LINEAR_LINEAR_MEMORY_HPP
 
 #include <elaphos/impl/linear/linear_problem.hpp>
+#include <elaphos/impl/linear/team_boards.hpp>
 #include <elaphos/impl/linear/tile_totals.hpp>
 #include <elaphos/workspace.hpp>
 
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace elaphos::impl {
+
+/// Whether a space has the kernels whose teams wait for each other: teams must run on once they have started, and so many
+/// at a time as CUDA's.
+template <class ExecutionSpace>
+inline constexpr bool has_waiting_teams =
+#if defined(KOKKOS_ENABLE_CUDA)
+    std::is_same_v<ExecutionSpace, Kokkos::Cuda>;
+#else
+    false;
+#endif
+
+/// Words of each of the boards with which the linear buffer begins where teams wait for each other: for a 4 x 4 map in
+/// double from each of the four teams that a processor has, and of one team's threads at least.
+template <class ExecutionSpace>
+std::int64_t board_words(const ExecutionSpace& exec) {
+  return std::max<std::int64_t>(1280, exec.concurrency() / 2048 * (4 * 20));
+}
+
+/// Room for `count` numbers in the linear buffer, behind the boards. All that use this buffer get it from here, so that
+/// the boards stay what they are from call to call; a new buffer's are cleared.
+template <class T, class ExecutionSpace>
+T* reserve_linear(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace, std::size_t count) {
+  std::size_t front = 0;
+  if constexpr (has_waiting_teams<ExecutionSpace>) {
+    front = sizeof(TeamBoards::Word) * static_cast<std::size_t>(TeamBoards::words(board_words(exec)));
+  }
+  const std::size_t before = workspace.bytes();
+  auto* const memory =
+      workspace.template reserve<unsigned char>(exec, Buffer::linear, front + count * sizeof(T));
+  if (front > 0 && workspace.bytes() != before) {
+    using Bytes = Kokkos::View<unsigned char*, typename ExecutionSpace::memory_space>;
+    Kokkos::deep_copy(exec, Bytes(memory, front), static_cast<unsigned char>(0));
+  }
+  return reinterpret_cast<T*>(memory + front);
+}
+
+/// The boards themselves.
+template <class ExecutionSpace>
+TeamBoards reserve_boards(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace) {
+  const std::int64_t size = board_words(exec);
+  return {reserve_linear<TeamBoards::Word>(exec, workspace, 0) - TeamBoards::words(size), size};
+}
 
 /// A shorter problem, one step a tile, whose states are the states behind the tiles.
 template <class Scalar>
@@ -36,7 +83,7 @@ template <class ExecutionSpace, class Scalar>
 class LinearMemory {
  public:
   LinearMemory(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace, std::size_t count)
-      : m_next(workspace.template reserve<Scalar>(exec, Buffer::linear, count)) {}
+      : m_next(count > 0 ? reserve_linear<Scalar>(exec, workspace, count) : nullptr) {}
 
   Scalar* take(std::size_t count) {
     Scalar* const taken = m_next;

@@ -5,6 +5,7 @@
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/linear/block_pass_solver.hpp>
 #include <elaphos/impl/linear/host_kernels.hpp>
+#include <elaphos/impl/linear/host_pass.hpp>
 #include <elaphos/impl/linear/linear_memory.hpp>
 #include <elaphos/impl/linear/register_kernels.hpp>
 #include <elaphos/impl/linear/single_pass_solver.hpp>
@@ -51,6 +52,10 @@ class LinearSolver {
       return solve_by_team_per_tile(problem, options.scan_tile);
     }
     if (plan == LinearPlan::by_channel) return m_kernels.walk(problem, m_kernels.by_channel(problem), nullptr);
+    if constexpr (runs_on_host<ExecutionSpace> && size == 1) {
+      using Pass = HostPassSolver<ExecutionSpace, Scalar>;
+      if (Pass::possible(problem)) return Pass::solve(m_exec, problem, m_workspace);
+    }
     const Shape shape = m_kernels.cut(problem);
     Memory memory(m_exec, m_workspace, tiles_need(problem, shape));
     solve_tiled(problem, shape, memory);

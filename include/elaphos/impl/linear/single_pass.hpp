@@ -88,13 +88,17 @@ struct SinglePass {
     if (tile < tiles) thread.load(tile);
     for (int slot = 0; tile < tiles || aside.tile >= 0; slot = 1 - slot) {
       Folded folded;
+      Looks looks;
       int next = tiles;
+      if (tile < tiles) thread.keep_loaded(slot);
+      // What the others have told is on its way while this tile is folded.
+      if (Tile::looks_early && aside.tile >= 0) looks = first_looks(team, aside.tile);
       if (tile < tiles) {
         if (draws) {
           tickets[slot] = drawn;
           drawn = draw(team.group);
         }
-        team.scan(thread.fold_loaded(slot));  // its barrier also publishes the ticket
+        team.scan(thread.fold(slot));  // its barrier also publishes the ticket
         next = static_cast<int>(tickets[slot]);
         if (next < tiles) thread.load(next);
         folded = {tile, team.before_run()};
@@ -103,16 +107,18 @@ struct SinglePass {
         member.team_barrier();
       }
       if (aside.tile >= 0) {
-        look_back(team, aside.tile, seen);
+        if (!Tile::looks_early) looks = first_looks(team, aside.tile);
+        look_back(team, aside.tile, looks, seen);
         member.team_barrier();
         Scalar state[1];
-        enter(team, thread, aside, seen, state);
+        enter(team, thread, aside, looks, seen, state);
         thread.walk(1 - slot, aside.tile, state);
         if (team.last_run() && team.real) {
           if (aside.tile % window == window - 1)
             messages.state.put(state_place(aside.tile / window + 1, team), state[0]);
           if (aside.tile + 1 == tiles) thread.reader().write_end(state);
         }
+        thread.copy_out(1 - slot, aside.tile);  // behind the message, for which others wait
       } else {
         member.team_barrier();
       }
@@ -126,6 +132,16 @@ struct SinglePass {
   struct Folded {
     int tile = -1;
     Map before_run;
+  };
+
+  using Letters = Mailbox<Scalar>;
+  using Letter = typename Letters::Letter;
+  static constexpr int looks_at_once = sizeof(Scalar) > 4 ? 2 : 4;
+
+  /// Maps that a thread looks at at once, and the state in front of the window from which a tile starts.
+  struct Looks {
+    Letter a[looks_at_once], b[looks_at_once];
+    Letter front;
   };
 
   static KOKKOS_FUNCTION std::size_t seen_maps(const TileShape& shape) {
@@ -149,13 +165,14 @@ struct SinglePass {
   }
 
   /// The state in front of a thread's run.
-  KOKKOS_FORCEINLINE_FUNCTION void enter(const Team& team, const Tile& thread, const Folded& its, const Map* seen,
-                                         Scalar (&state)[1]) const {
+  KOKKOS_FORCEINLINE_FUNCTION void enter(const Team& team, const Tile& thread, const Folded& its, Looks& looks,
+                                         const Map* seen, Scalar (&state)[1]) const {
     const int known = known_front(its.tile);
     if (known == 0) {
       thread.reader().initial_state(state);
     } else {
-      state[0] = team.real ? messages.state.wait(state_place(known, team)) : Scalar(0);
+      while (!Letters::is_there(looks.front)) looks.front = look_at_front(team, its.tile);
+      state[0] = Letters::value(looks.front);
     }
     const Scalar front = state[0];
     for (int warp = 0; warp < shape.warps(); ++warp) seen[warp * team.lanes() + team.lane].step(state);
@@ -176,44 +193,59 @@ struct SinglePass {
   KOKKOS_FORCEINLINE_FUNCTION int lookers() const { return lookers_of(shape); }
   KOKKOS_FORCEINLINE_FUNCTION int share() const { return window / lookers(); }
 
-  /// The maps of a tile's predecessors, composed by each warp for its share of them. The first half of the runs looks
-  /// at the window before the tile's own, the other half at its own; a thread composes what it sees, and then warps
-  /// fold the threads' maps as neighbours, pairs of neighbours, ...
-  KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, int tile, [[maybe_unused]] Map* seen) const {
-    using Letters = Mailbox<Scalar>;
-    constexpr int looks = sizeof(Scalar) > 4 ? 2 : 4;  // on their way at once
+  KOKKOS_FORCEINLINE_FUNCTION Letter look_at_front(const Team& team, int tile) const {
+    const int known = known_front(tile);
+    return known > 0 && team.real ? messages.state.look(state_place(known, team)) : Letters::of(Scalar(0));
+  }
+
+  /// Looks at the maps `begin` ... of this thread's share of a tile's predecessors. The first half of the runs looks at
+  /// the window before the tile's own, the other half at its own.
+  KOKKOS_FORCEINLINE_FUNCTION void look_at_maps(const Team& team, int tile, int begin, Looks& looks) const {
     const int second = team.run >= lookers() ? 1 : 0, looker = team.run - second * lookers();
     const int first = (tile / window - 1 + second) * window;
+    ELAPHOS_UNROLL
+    for (int i = 0; i < looks_at_once; ++i) {
+      const int place = looker * share() + begin + i;
+      const std::int64_t at = (first + (begin + i) * lookers() + looker) * team.channels() + team.channel;
+      const bool wanted = begin + i < share() && first >= 0 && first + place < tile && team.real;
+      looks.a[i] = wanted ? messages.map_a.look(at) : Letters::of(Scalar(1));
+      looks.b[i] = wanted ? messages.map_b.look(at) : Letters::of(Scalar(0));
+    }
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION Looks first_looks(const Team& team, int tile) const {
+    Looks looks;
+    look_at_maps(team, tile, 0, looks);
+    looks.front = look_at_front(team, tile);
+    return looks;
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION static bool all_there(const Looks& looks) {
+    bool complete = true;
+    ELAPHOS_UNROLL
+    for (int i = 0; i < looks_at_once; ++i) {
+      complete = complete && Letters::is_there(looks.a[i]) && Letters::is_there(looks.b[i]);
+    }
+    return complete;
+  }
+
+  /// The maps of a tile's predecessors, composed by each warp for its share of them: a thread composes what it sees,
+  /// from `looks` on, and then warps fold the threads' maps as neighbours, pairs of neighbours, ...
+  KOKKOS_FORCEINLINE_FUNCTION void look_back(const Team& team, int tile, Looks& looks,
+                                             [[maybe_unused]] Map* seen) const {
     Map all;
     all.set_identity();
-    for (int begin = 0; begin < share(); begin += looks) {
-      typename Letters::Letter a[looks], b[looks];
-      bool complete;
-      do {
-        complete = true;
-        ELAPHOS_UNROLL
-        for (int i = 0; i < looks; ++i) {
-          const int place = looker * share() + begin + i;
-          const std::int64_t at = (first + (begin + i) * lookers() + looker) * team.channels() + team.channel;
-          const bool wanted = begin + i < share() && first >= 0 && first + place < tile && team.real;
-          a[i] = wanted ? messages.map_a.look(at) : Letters::of(Scalar(1));
-          b[i] = wanted ? messages.map_b.look(at) : Letters::of(Scalar(0));
-        }
-        ELAPHOS_UNROLL
-        for (int i = 0; i < looks; ++i) {
-          complete = complete && Letters::is_there(a[i]) && Letters::is_there(b[i]);
-        }
-      } while (!complete);
+    for (int begin = 0; begin < share(); begin += looks_at_once) {
+      if (begin > 0) look_at_maps(team, tile, begin, looks);
+      while (!all_there(looks)) look_at_maps(team, tile, begin, looks);
+      const auto seen_map = [&](int i) { return Map{{{Letters::value(looks.a[i])}}, {Letters::value(looks.b[i])}}; };
       const Map before = all;
       ELAPHOS_UNROLL
-      for (int i = 0; i < looks; ++i) {
-        all = compose_plainly(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}});
-      }
+      for (int i = 0; i < looks_at_once; ++i) all = compose_plainly(all, seen_map(i));
       if (all.has_nan()) {
         all = before;
         ELAPHOS_UNROLL
-        for (int i = 0; i < looks; ++i)
-          all = compose(all, Map{{{Letters::value(a[i])}}, {Letters::value(b[i])}}, problem.packed);
+        for (int i = 0; i < looks_at_once; ++i) all = compose(all, seen_map(i), problem.packed);
       }
     }
 #if ELAPHOS_HAS_WARPS

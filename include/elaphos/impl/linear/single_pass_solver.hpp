@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LINEAR_SINGLE_PASS_SOLVER_HPP
 
 #include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/linear/linear_memory.hpp>
 #include <elaphos/impl/linear/number_loader.hpp>
 #include <elaphos/impl/linear/single_pass.hpp>
 #include <elaphos/impl/linear/stored_tile.hpp>
@@ -16,14 +17,9 @@
 
 namespace elaphos::impl {
 
-/// Whether a space has the single pass: teams must run on once they have started, and so many at a time as CUDA's.
+/// Whether a space has the single pass.
 template <class ExecutionSpace, class Scalar, int size>
-inline constexpr bool has_single_pass =
-#if defined(KOKKOS_ENABLE_CUDA)
-    size <= 4 && std::is_same_v<ExecutionSpace, Kokkos::Cuda> && sizeof(Scalar) % 4 == 0;
-#else
-    false;
-#endif
+inline constexpr bool has_single_pass = has_waiting_teams<ExecutionSpace> && size <= 4 && sizeof(Scalar) % 4 == 0;
 
 /// Runs `SinglePass`.
 template <class ExecutionSpace, class Scalar>
@@ -50,8 +46,7 @@ class SinglePassSolver {
     const std::int64_t teams = std::min(most, shape.tiles);  // of a group
     const int window = window_of(shape, most);
     const std::int64_t words = TileMessages<Scalar>::count(shape, window, problem.channels());
-    auto* const memory =
-        m_workspace.template reserve<unsigned long long>(m_exec, Buffer::linear, static_cast<std::size_t>(words));
+    auto* const memory = reserve_linear<unsigned long long>(m_exec, m_workspace, static_cast<std::size_t>(words));
     Kokkos::parallel_for("Elaphos::linear_clear_mailboxes",
                          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(m_exec, 0, words),
                          ClearMailboxes{memory});

@@ -20,6 +20,9 @@ class StoredTile {
   using Team = typename NumberLoader<Member, Scalar, access, steps>::Team;
   using Map = AffineMap<Scalar, 1>;
 
+  /// Whether there are registers for what other teams have told while a tile is folded.
+  static constexpr bool looks_early = access == TileAccess::line;
+
   static std::size_t scratch_bytes(const TileShape& shape) { return Store::bytes(shape); }
 
   KOKKOS_FORCEINLINE_FUNCTION StoredTile(const Team& team, const LinearProblem<Scalar>& problem)
@@ -30,9 +33,11 @@ class StoredTile {
   /// Begins to read a tile.
   KOKKOS_FORCEINLINE_FUNCTION void load(std::int64_t tile) { m_loader.load(tile); }
 
-  /// Keeps what was loaded in `slot`, and returns the map of this thread's run.
-  KOKKOS_FORCEINLINE_FUNCTION Map fold_loaded(int slot) const {
-    m_store.put_loaded(m_loader, slot);
+  /// Keeps what was loaded in `slot`.
+  KOKKOS_FORCEINLINE_FUNCTION void keep_loaded(int slot) const { m_store.put_loaded(m_loader, slot); }
+
+  /// The map of this thread's run of the tile in `slot`.
+  KOKKOS_FORCEINLINE_FUNCTION Map fold(int slot) const {
     Scalar product = Scalar(1), offset = Scalar(0);
     ELAPHOS_UNROLL
     for (int i = 0; i < steps; i += pack) {
@@ -48,7 +53,7 @@ class StoredTile {
     return {{{product}}, {offset}};
   }
 
-  /// Walks this thread's run of the tile in `slot` from its entry and writes the states.
+  /// Walks this thread's run of the tile in `slot` from its entry; `copy_out` ends it.
   KOKKOS_FORCEINLINE_FUNCTION void walk(int slot, std::int64_t tile, Scalar (&state)[1]) const {
     const int left = m_loader.steps_left(tile);
     StateWriter<Scalar, access> writer(m_loader, tile);
@@ -64,6 +69,10 @@ class StoredTile {
       }
       if constexpr (through_warp) m_store.put_states(m_loader, slot, i, b);
     }
+  }
+
+  /// Writes the states that `walk` has left in scratch memory.
+  KOKKOS_FORCEINLINE_FUNCTION void copy_out(int slot, std::int64_t tile) const {
     if constexpr (through_warp) m_store.copy_out(m_loader, slot, tile);
   }
 

@@ -38,7 +38,7 @@ class WideKernels {
     const std::int64_t runs =
         std::max<std::int64_t>(1, m_exec.concurrency() / 2048 * fold_teams * Layout::runs);
     // Recurrences over tiles wait for latency: short runs and one more level take less time than long ones.
-    const std::int64_t least = problem.composed ? (size <= 16 ? 8 : size == 32 ? 6 : 4) : 32;
+    const std::int64_t least = problem.composed ? (size <= 16 ? 8 : size == 32 ? 5 : 4) : 32;
     Shape shape = by_channel(problem);
     const std::int64_t wanted = std::max(least, divide_up(problem.steps * problem.channels(), runs));
     shape.tiles = std::max<std::int64_t>(1, divide_up(problem.steps, wanted));
