@@ -27,10 +27,10 @@ inline constexpr bool has_waiting_teams =
 #endif
 
 /// Words of each of the boards with which the linear buffer begins where teams wait for each other: for a 4 x 4 map in
-/// double from each of the four teams that a processor has, and of one team's threads at least.
+/// double from each of the four teams that a processor has; and for the tiles of one channel of 10^8 steps in float.
 template <class ExecutionSpace>
 std::int64_t board_words(const ExecutionSpace& exec) {
-  return std::max<std::int64_t>(1280, exec.concurrency() / 2048 * (4 * 20));
+  return std::max<std::int64_t>(80'000, exec.concurrency() / 2048 * (4 * 20));
 }
 
 /// Room for `count` numbers in the linear buffer, behind the boards. All that use this buffer get it from here, so that

@@ -4,6 +4,7 @@
 
 #include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/linear/mailbox.hpp>
+#include <elaphos/impl/linear/team_boards.hpp>
 #include <elaphos/impl/linear/tile_team.hpp>
 #include <elaphos/impl/unroll.hpp>
 #include <elaphos/impl/warp.hpp>
@@ -42,11 +43,12 @@ struct TileMessages {
   Mailbox<Scalar> state;  // (windows + 1, channels): in front of each window
 
   static constexpr int words = Mailbox<Scalar>::words;
-  static std::int64_t count(const TileShape& shape, int window, std::int64_t channels) {
+  KOKKOS_FUNCTION static std::int64_t count(const TileShape& shape, int window, std::int64_t channels) {
     const std::int64_t windows = divide_up(shape.tiles, window);
     return shape.groups + words * channels * (2 * windows * window + windows + 1);
   }
-  static TileMessages in(unsigned long long* memory, const TileShape& shape, int window, std::int64_t channels) {
+  KOKKOS_FUNCTION static TileMessages in(unsigned long long* memory, const TileShape& shape, int window,
+                                         std::int64_t channels) {
     unsigned long long* const maps = memory + shape.groups;
     const std::int64_t own = words * divide_up(shape.tiles, window) * window * channels;
     return {reinterpret_cast<unsigned int*>(memory), {maps}, {maps + own}, {maps + 2 * own}};
@@ -61,14 +63,22 @@ struct SinglePass {
   using Map = AffineMap<Scalar, 1>;
   LinearProblem<Scalar> problem;
   TileShape shape;
-  TileMessages<Scalar> messages;
-  int window;  ///< tiles, of which half as many as a team has runs are looked at at a time
+  TileMessages<Scalar> messages;  ///< cleared ones; unused with boards
+  TeamBoards boards;
+  bool on_boards;  ///< whether messages have room there
+  int window;      ///< tiles, of which half as many as a team has runs are looked at at a time
 
   static std::size_t scratch_bytes(const TileShape& shape) {
-    return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + sizeof(Map) * seen_maps(shape) + 48;
+    return Team::scratch_bytes(shape) + Tile::scratch_bytes(shape) + sizeof(Map) * seen_maps(shape) + 80;
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
+    SinglePass own = *this;
+    own.run(member);
+  }
+
+ private:
+  KOKKOS_FORCEINLINE_FUNCTION void run(const Member& member) {
     Team team(member, problem, shape, member.league_rank() % shape.groups);
     Tile thread(team, problem);
     Map* const seen = team.scratch.template take<Map>(seen_maps(shape));
@@ -76,6 +86,16 @@ struct SinglePass {
 
     // One tile ahead, so that nobody waits for the counter.
     const bool draws = member.team_rank() == 0;
+    if (Tile::has_spare_registers && on_boards) {
+      auto* const drawn_turn = team.scratch.template take<TeamBoards::Turn>(1);
+      const std::int64_t words = TileMessages<Scalar>::count(shape, window, team.channels());
+      if (draws) *drawn_turn = boards.draw(member.league_size(), words);
+      member.team_barrier();
+      const TeamBoards::Turn turn = *drawn_turn;
+      messages = TileMessages<Scalar>::in(boards.board(turn.board), shape, window, team.channels());
+      boards.clear_other(turn, std::int64_t(turn.place) * shape.team_size() + member.team_rank(),
+                         std::int64_t(member.league_size()) * shape.team_size());
+    }
     unsigned int drawn = 0;
     if (draws) {
       tickets[1] = draw(team.group);
@@ -91,8 +111,8 @@ struct SinglePass {
       Looks looks;
       int next = tiles;
       if (tile < tiles) thread.keep_loaded(slot);
-      // What the others have told is on its way while this tile is folded.
-      if (Tile::looks_early && aside.tile >= 0) looks = first_looks(team, aside.tile);
+      // What the others have told is on its way while this tile is folded, if there is room for it.
+      if (Tile::has_spare_registers && aside.tile >= 0) looks = first_looks(team, aside.tile);
       if (tile < tiles) {
         if (draws) {
           tickets[slot] = drawn;
@@ -107,7 +127,7 @@ struct SinglePass {
         member.team_barrier();
       }
       if (aside.tile >= 0) {
-        if (!Tile::looks_early) looks = first_looks(team, aside.tile);
+        if (!Tile::has_spare_registers) looks = first_looks(team, aside.tile);
         look_back(team, aside.tile, looks, seen);
         member.team_barrier();
         Scalar state[1];
@@ -127,7 +147,6 @@ struct SinglePass {
     }
   }
 
- private:
   /// A tile whose map is known to the others, and which waits to be walked.
   struct Folded {
     int tile = -1;

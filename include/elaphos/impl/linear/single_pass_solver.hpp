@@ -46,17 +46,23 @@ class SinglePassSolver {
     const std::int64_t teams = std::min(most, shape.tiles);  // of a group
     const int window = window_of(shape, most);
     const std::int64_t words = TileMessages<Scalar>::count(shape, window, problem.channels());
-    auto* const memory = reserve_linear<unsigned long long>(m_exec, m_workspace, static_cast<std::size_t>(words));
-    Kokkos::parallel_for("Elaphos::linear_clear_mailboxes",
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(m_exec, 0, words),
-                         ClearMailboxes{memory});
-    const auto messages = TileMessages<Scalar>::in(memory, shape, window, problem.channels());
+    TileMessages<Scalar> messages{};
+    const bool on_boards =
+        best_tile_access(problem, shape.lanes) == TileAccess::line && words <= board_words(m_exec);
+    if (!on_boards) {
+      auto* const memory = reserve_linear<unsigned long long>(m_exec, m_workspace, static_cast<std::size_t>(words));
+      Kokkos::parallel_for("Elaphos::linear_clear_mailboxes",
+                           Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(m_exec, 0, words),
+                           ClearMailboxes{memory});
+      messages = TileMessages<Scalar>::in(memory, shape, window, problem.channels());
+    }
+    const TeamBoards boards = reserve_boards(m_exec, m_workspace);
     with_tile_access(problem, shape.lanes, [&]<TileAccess access>(std::integral_constant<TileAccess, access>) {
       using Kernel = SinglePass<Member, Scalar, StoredTile<Member, Scalar, access, steps>>;
       Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, teams_at_a_time>> policy(
           m_exec, static_cast<int>(shape.groups * teams), shape.team_size());
       policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(shape))));
-      Kokkos::parallel_for("Elaphos::linear_single_pass", policy, Kernel{problem, shape, messages, window});
+      Kokkos::parallel_for("Elaphos::linear_single_pass", policy, Kernel{problem, shape, messages, boards, on_boards, window});
     });
   }
 

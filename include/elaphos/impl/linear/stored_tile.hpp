@@ -20,8 +20,8 @@ class StoredTile {
   using Team = typename NumberLoader<Member, Scalar, access, steps>::Team;
   using Map = AffineMap<Scalar, 1>;
 
-  /// Whether there are registers for what other teams have told while a tile is folded.
-  static constexpr bool looks_early = access == TileAccess::line;
+  /// Whether a kernel has registers left for what other teams tell; others would spill.
+  static constexpr bool has_spare_registers = access == TileAccess::line;
 
   static std::size_t scratch_bytes(const TileShape& shape) { return Store::bytes(shape); }
 
