@@ -10,44 +10,18 @@
 #include <Kokkos_Core.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <new>
-#include <thread>
 
 namespace elaphos::impl {
 
-// One channel of one number on a host, in one pass over memory. A thread draws a bundle of tiles that its own cache
-// holds, folds it, waits for the state in front of it, hands on the state behind it, and walks it from the cache, while
-// its next bundle is read. Bundles are drawn in order and waited for by later ones alone, and a thread that has drawn one
-// runs on; so nobody waits in vain, however many threads run at a time. Bits repeat on any number of threads that cuts
-// time alike: states are handed on from bundle to bundle, whoever folded it.
+// One channel of one number on a host. A thread takes bundles of tiles that its own cache holds: it folds a bundle's
+// tiles side by side, and walks them, from the cache, when the state in front is known. The first thread does both from
+// the start on, with 3 words a step from and to memory. The others fold bundles further behind meanwhile, 2 words a step,
+// until all states in front of bundles can be known; then all walk what is left, 3 words a step.
+//
+// (One pass by all threads, which hand on states from bundle to bundle, was as fast alone on the machine and a hundred
+// times slower beside other programs: each waited for the one whose processor was taken away.)
 
-/// What the threads of a pass share: which bundle is next, and the state in front of the first that has not had it.
-template <class Scalar>
-struct HostChain {
-  alignas(64) std::atomic<std::int64_t> next{0};
-  alignas(64) std::atomic<std::int64_t> known{0};
-  Scalar front;
-
-  explicit HostChain(const Scalar& first) : front(first) {}
-
-  void wait_for(std::int64_t bundle) const {
-    // A little while at once: then others may want this thread's processor, perhaps even the one that is waited for.
-    for (int round = 0; known.load(std::memory_order_acquire) != bundle; ++round) {
-      if (round > 1000) std::this_thread::yield();
-    }
-  }
-};
-
-template <class Scalar>
-struct StartHostChain {
-  LinearProblem<Scalar> problem;
-  HostChain<Scalar>* chain;
-  void operator()(std::int64_t) const { new (chain) HostChain<Scalar>(problem.y0 == nullptr ? Scalar(0) : problem.y0[0]); }
-};
-
-/// Reads 2 words a step and writes 1.
 template <class Scalar>
 struct HostPass {
   using Map = AffineMap<Scalar, 1>;
@@ -55,47 +29,76 @@ struct HostPass {
   static constexpr int tiles = Bundle::tiles;
   LinearProblem<Scalar> problem;
   std::int64_t tile_steps;
-  HostChain<Scalar>* chain;
+  std::int64_t bundles;  ///< all complete; steps behind them are walked one by one
+  std::int64_t done;     ///< bundles that the first thread walks alone
+  int threads;
+  Map* maps;       ///< of bundles behind those
+  Scalar* fronts;  ///< states in front of bundles, and behind the last
 
-  void operator()(std::int64_t) const {
-    const std::int64_t bundle_steps = tiles * tile_steps, whole = problem.steps / bundle_steps;
-    const std::int64_t bundles = whole + (whole * bundle_steps < problem.steps ? 1 : 0);
-    for (std::int64_t bundle = draw(), next = 0; bundle < bundles; bundle = next) {
-      const std::int64_t first = bundle * bundle_steps;
-      if (bundle == whole) {
-        chain->wait_for(bundle);
-        return walk_rest(first);
+  struct Begin {};
+  struct Join {};
+  struct End {};
+
+  /// What thread `r` does first.
+  void operator()(Begin, std::int64_t r) const {
+    if (r == 0) {
+      fronts[0] = problem.y0 == nullptr ? Scalar(0) : problem.y0[0];
+      for (std::int64_t k = 0; k < done; ++k) fronts[k + 1] = walk(k, k + 1 < done, fronts[k]);
+    } else {
+      const std::int64_t left = bundles - done, share = threads - 1;
+      for (std::int64_t k = done + left * (r - 1) / share; k < done + left * r / share; ++k) {
+        Map own[tiles];
+        maps[k - done] = fold(k, own);
       }
-      next = draw();
-      walk_bundle(bundle, first, next < whole ? next * bundle_steps : -1);
     }
   }
 
- private:
-  std::int64_t draw() const { return chain->next.fetch_add(1, std::memory_order_relaxed); }
+  void operator()(Join, std::int64_t) const {
+    for (std::int64_t k = done; k < bundles; ++k) {
+      Scalar state[1] = {fronts[k]};
+      maps[k - done].leap(state, problem.packed);
+      fronts[k + 1] = state[0];
+    }
+  }
 
-  void walk_bundle(std::int64_t bundle, std::int64_t first, std::int64_t next_first) const {
-    const Bundle some(problem, first, tile_steps);
-    Scalar product[tiles], offset[tiles], state[tiles];
-    some.fold(tile_steps, product, offset);
-    Map maps[tiles], all;
+  /// What thread `r` does at last.
+  void operator()(End, std::int64_t r) const {
+    const std::int64_t left = bundles - done, end = done + left * (r + 1) / threads;
+    for (std::int64_t k = done + left * r / threads; k < end; ++k) walk(k, k + 1 < end, fronts[k]);
+    if (r == threads - 1) walk_rest();
+  }
+
+ private:
+  std::int64_t first_step(std::int64_t bundle) const { return bundle * tiles * tile_steps; }
+
+  /// The map of a bundle, and those of its tiles.
+  Map fold(std::int64_t bundle, Map (&own)[tiles]) const {
+    Scalar product[tiles], offset[tiles];
+    Bundle(problem, first_step(bundle), tile_steps).fold(tile_steps, product, offset);
+    Map all;
     all.set_identity();
     for (int j = 0; j < tiles; ++j) {
-      maps[j] = {{{product[j]}}, {offset[j]}};
-      if (maps[j].has_nan()) maps[j] = fold_again(first + j * tile_steps);
-      all = compose(all, maps[j], problem.packed);
+      own[j] = {{{product[j]}}, {offset[j]}};
+      if (own[j].has_nan()) own[j] = fold_again(first_step(bundle) + j * tile_steps);
+      all = compose(all, own[j], problem.packed);
     }
-    chain->wait_for(bundle);
-    Scalar front[1] = {chain->front}, behind[1] = {front[0]};
+    return all;
+  }
+
+  /// Walks a bundle, and returns the state behind it as its map has it, which is what `Join` would find.
+  Scalar walk(std::int64_t bundle, bool another, const Scalar& front) const {
+    Map own[tiles];
+    const Map all = fold(bundle, own);
+    Scalar entry[1] = {front}, behind[1] = {front}, state[tiles];
     all.leap(behind, problem.packed);
-    chain->front = behind[0];
-    chain->known.store(bundle + 1, std::memory_order_release);
     for (int j = 0; j < tiles; ++j) {
-      state[j] = front[0];
-      maps[j].leap(front, problem.packed);
+      state[j] = entry[0];
+      own[j].leap(entry, problem.packed);
     }
-    some.walk(tile_steps, state, next_first);
-    if (first + tiles * tile_steps == problem.steps && problem.end != nullptr) problem.end[0] = state[tiles - 1];
+    Bundle(problem, first_step(bundle), tile_steps).walk(tile_steps, state, another ? first_step(bundle + 1) : -1);
+    const bool last = first_step(bundle + 1) == problem.steps;
+    if (last && problem.end != nullptr) problem.end[0] = state[tiles - 1];
+    return behind[0];
   }
 
   // Rare: products in which a zero wins over an infinity.
@@ -107,10 +110,11 @@ struct HostPass {
     return total;
   }
 
-  void walk_rest(std::int64_t first) const {
+  void walk_rest() const {
+    if (first_step(bundles) == problem.steps) return;
     const ChannelReader<Scalar, 1> reader(problem, 0);
-    Scalar state[1] = {chain->front};
-    for (std::int64_t p = first; p < problem.steps; ++p) {
+    Scalar state[1] = {fronts[bundles]};
+    for (std::int64_t p = first_step(bundles); p < problem.steps; ++p) {
       reader.advance(reader.map(p), state);
       reader.write(p, state);
     }
@@ -123,6 +127,7 @@ template <class ExecutionSpace, class Scalar>
 class HostPassSolver {
  public:
   using Problem = LinearProblem<Scalar>;
+  using Kernel = HostPass<Scalar>;
 
   static bool possible(const Problem& problem) {
     return HostBundle<Scalar>::possible(problem) && problem.y != nullptr && problem.steps > 0;
@@ -130,20 +135,33 @@ class HostPassSolver {
 
   static void solve(const ExecutionSpace& exec, const Problem& problem, Workspace<ExecutionSpace>& workspace) {
     const std::int64_t threads = exec.concurrency();
-    // A few bundles for each thread where there are so many steps.
-    const std::int64_t steps = problem.steps / (4 * threads * HostBundle<Scalar>::tiles);
+    // Some bundles for each thread where there are so many steps.
+    const std::int64_t steps = problem.steps / (8 * threads * Kernel::tiles);
     const std::int64_t tile_steps =
         HostBundle<Scalar>::tile_steps_apart(std::clamp<std::int64_t>(steps, 32, most_tile_steps));
-    auto* const chain = reserve_linear<HostChain<Scalar>>(exec, workspace, 1);
-    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-    Kokkos::parallel_for("Elaphos::linear_start_chain", Policy(exec, 0, 1), StartHostChain<Scalar>{problem, chain});
-    Kokkos::parallel_for("Elaphos::linear_host_pass", Policy(exec, 0, threads),
-                         HostPass<Scalar>{problem, tile_steps, chain});
+    const std::int64_t bundles = problem.steps / (tile_steps * Kernel::tiles);
+    // So many that the first thread is ready when the others are: folding takes `fold_share` of what both take.
+    const double share = fold_share / (static_cast<double>(threads - 1) + fold_share);
+    const auto done = static_cast<std::int64_t>(share * static_cast<double>(bundles));
+    const std::size_t fronts = static_cast<std::size_t>(bundles) + 1;
+    auto* const memory = reserve_linear<Scalar>(exec, workspace, fronts + 2 * static_cast<std::size_t>(bundles));
+    auto* const maps = reinterpret_cast<typename Kernel::Map*>(memory + fronts);
+    const Kernel kernel{problem, tile_steps, bundles, done, static_cast<int>(threads), maps, memory};
+    launch<typename Kernel::Begin>(exec, "Elaphos::linear_fold", threads, kernel);
+    if (done < bundles) launch<typename Kernel::Join>(exec, "Elaphos::linear_join", 1, kernel);
+    launch<typename Kernel::End>(exec, "Elaphos::linear_walk", threads, kernel);
   }
 
  private:
-  // A bundle's numbers take a quarter of half a megabyte's cache, and the next bundle's as much.
-  static constexpr std::int64_t most_tile_steps = std::int64_t(8320 / sizeof(Scalar) / 2);
+  // A bundle's numbers take an eighth of half a megabyte's cache, and the next bundle's as much.
+  static constexpr std::int64_t most_tile_steps = std::int64_t(4160 / sizeof(Scalar));
+  static constexpr double fold_share = 0.45;
+
+  template <class Tag>
+  static void launch(const ExecutionSpace& exec, const char* label, std::int64_t count, const Kernel& kernel) {
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Tag>;
+    Kokkos::parallel_for(label, Policy(exec, 0, count), kernel);
+  }
 };
 
 }  // namespace elaphos::impl

@@ -53,8 +53,8 @@ class LinearSolver {
     }
     if (plan == LinearPlan::by_channel) return m_kernels.walk(problem, m_kernels.by_channel(problem), nullptr);
     if constexpr (runs_on_host<ExecutionSpace> && size == 1) {
-      using Pass = HostPassSolver<ExecutionSpace, Scalar>;
-      if (Pass::possible(problem)) return Pass::solve(m_exec, problem, m_workspace);
+      using OnHost = HostPassSolver<ExecutionSpace, Scalar>;
+      if (OnHost::possible(problem)) return OnHost::solve(m_exec, problem, m_workspace);
     }
     const Shape shape = m_kernels.cut(problem);
     Memory memory(m_exec, m_workspace, tiles_need(problem, shape));
