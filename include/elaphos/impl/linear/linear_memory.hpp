@@ -83,11 +83,13 @@ template <class ExecutionSpace, class Scalar>
 class LinearMemory {
  public:
   LinearMemory(const ExecutionSpace& exec, Workspace<ExecutionSpace>& workspace, std::size_t count)
-      : m_next(count > 0 ? reserve_linear<Scalar>(exec, workspace, count) : nullptr) {}
+      : m_next(count > 0 ? reserve_linear<Scalar>(exec, workspace, count) : nullptr), m_left(count) {}
 
   Scalar* take(std::size_t count) {
+    if (rounded(count) > m_left) Kokkos::abort("Elaphos: a linear recurrence has reserved too little memory");
     Scalar* const taken = m_next;
     m_next += rounded(count);
+    m_left -= rounded(count);
     return taken;
   }
   Scalar* take_states(const LinearProblem<Scalar>& problem, std::int64_t tiles) {
@@ -112,6 +114,7 @@ class LinearMemory {
   static std::size_t rounded(std::size_t count) { return (count + 15) / 16 * 16; }
 
   Scalar* m_next;
+  std::size_t m_left;
 };
 
 }  // namespace elaphos::impl

@@ -98,9 +98,10 @@ class LinearSolver {
 
   std::size_t tiles_need(const Problem& problem, const Shape& shape) const {
     if (shape.maps() == 1) return 0;
+    // As if tiles were always cut in turn: whether that pays depends on where they will lie. It is little memory.
     const Problem tiles = of_tiles(problem, shape);
     return Memory::needed(problem, shape.maps(), Kernels::spare_entries(problem)) +
-           (m_kernels.cutting_pays(tiles) ? tiles_need(tiles, m_kernels.cut(tiles)) : 0);
+           tiles_need(tiles, m_kernels.cut(tiles));
   }
 
   void solve_tiled(const Problem& problem, const Shape& shape, Memory& memory) {
@@ -123,7 +124,7 @@ class LinearSolver {
   void solve_by_team_per_tile(const Problem& problem, int scan_tile) {
     const std::int64_t tiles = divide_up(problem.steps, scan_tile);
     const Problem its_tiles = problem_of_tiles(problem, tiles, TileTotals<Scalar>{}, static_cast<Scalar*>(nullptr));
-    const std::size_t extra = m_kernels.cutting_pays(its_tiles) ? tiles_need(its_tiles, m_kernels.cut(its_tiles)) : 0;
+    const std::size_t extra = tiles_need(its_tiles, m_kernels.cut(its_tiles));
     TeamPerTileSolver<ExecutionSpace, Scalar, size>(m_exec, m_workspace)
         .solve(problem, scan_tile, extra, [this](const Problem& maps, Memory& memory) { solve_tiles(maps, memory); });
   }

@@ -45,13 +45,6 @@ struct Mailbox {
     for (int i = 0; i < words; ++i) all = all && (letter.word[i] & arrived) != 0;
     return all;
   }
-  KOKKOS_FORCEINLINE_FUNCTION Scalar wait(std::int64_t place) const {
-    Letter letter;
-    do {
-      letter = look(place);
-    } while (!is_there(letter));
-    return value(letter);
-  }
   KOKKOS_FORCEINLINE_FUNCTION static Letter of(const Scalar& value) {
     Letter letter;
     std::uint32_t from[words];

@@ -62,7 +62,8 @@ class SinglePassSolver {
       Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<team_size, teams_at_a_time>> policy(
           m_exec, static_cast<int>(shape.groups * teams), shape.team_size());
       policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes(shape))));
-      Kokkos::parallel_for("Elaphos::linear_single_pass", policy, Kernel{problem, shape, messages, boards, on_boards, window});
+      Kokkos::parallel_for("Elaphos::linear_single_pass", policy,
+                           Kernel{problem, shape, messages, boards, on_boards, window});
     });
   }
 
