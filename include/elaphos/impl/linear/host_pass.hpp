@@ -19,8 +19,8 @@ namespace elaphos::impl {
 // the start on, with 3 words a step from and to memory. The others fold bundles further behind meanwhile, 2 words a step,
 // until all states in front of bundles can be known; then all walk what is left, 3 words a step.
 //
-// (One pass by all threads, which hand on states from bundle to bundle, was as fast alone on the machine and a hundred
-// times slower beside other programs: each waited for the one whose processor was taken away.)
+// (One pass by all threads, which handed on states from bundle to bundle, took up to fifty times as long where other
+// programs wanted the processors: each thread waited for the one whose processor was taken away.)
 
 template <class Scalar>
 struct HostPass {
@@ -140,7 +140,8 @@ class HostPassSolver {
     const std::int64_t tile_steps =
         HostBundle<Scalar>::tile_steps_apart(std::clamp<std::int64_t>(steps, 32, most_tile_steps));
     const std::int64_t bundles = problem.steps / (tile_steps * Kernel::tiles);
-    // So many that the first thread is ready when the others are: folding takes `fold_share` of what both take.
+    // So many that the first thread is ready when the others are: folding takes `fold_share` of what both take, counted
+    // in instructions.
     const double share = fold_share / (static_cast<double>(threads - 1) + fold_share);
     const auto done = static_cast<std::int64_t>(share * static_cast<double>(bundles));
     const std::size_t fronts = static_cast<std::size_t>(bundles) + 1;
