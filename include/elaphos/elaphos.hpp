@@ -2,10 +2,13 @@
 #ifndef ELAPHOS_ELAPHOS_HPP
 #define ELAPHOS_ELAPHOS_HPP
 
+#include <elaphos/autodiff.hpp>
 #include <elaphos/batched_recurrence.hpp>
 #include <elaphos/cells/elman.hpp>
 #include <elaphos/cells/gru.hpp>
+#include <elaphos/check_jacobian.hpp>
 #include <elaphos/check_recurrence.hpp>
+#include <elaphos/dual.hpp>
 #include <elaphos/enqueue_solve.hpp>
 #include <elaphos/errors.hpp>
 #include <elaphos/linear_gradient.hpp>
