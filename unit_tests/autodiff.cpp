@@ -85,6 +85,18 @@ double expected_entry(const double* y, double p, int i, int j) {
   return sum;
 }
 
+// As in docs/user-recurrences.md.
+struct VanDerPol {
+  using scalar_type = double;
+  static constexpr int state_size = 2, input_size = 0;
+  double dt, mu;
+  KOKKOS_FUNCTION void step(elaphos::StepContext, auto y, auto, auto, auto next) const {
+    const auto velocity = y[1] + dt * (mu * (1 - y[0] * y[0]) * y[1] - y[0]);
+    next[0] = y[0] + dt * velocity;
+    next[1] = velocity;
+  }
+};
+
 // One entry of DrivenVanDerPol's Jacobian is wrong.
 struct Wrong : test::DrivenVanDerPol {
   KOKKOS_FUNCTION void jacobian(elaphos::StepContext at, auto y, auto x, auto p, auto J) const {
@@ -220,6 +232,25 @@ TEST_CASE("autodiff: a step alone is enough for every method") {
     CHECK(system.solve(options).converged());
     CHECK(test::largest_difference(system.y, loop) < 1e-5);
   }
+}
+
+TEST_CASE("autodiff: the documentation's oscillator") {
+  const elaphos::SequenceView<double, Memory> no_input, y("test::y", 3000, 1, 2);
+  const elaphos::StateView<double, Memory> y0("test::y0", 1, 2);
+  Kokkos::deep_copy(y0, 0.5);
+  const Differentiated<VanDerPol> oscillator{{0.01, 2}};
+  elaphos::solve_sequentially(Exec(), oscillator, y0, no_input, y);
+  const std::vector<double> loop = test::to_host(y);
+  SolveOptions options;
+  options.merge = Merge::tolerance;
+  options.method = Method::newton;
+  options.steps_per_segment = 30;
+  options.verify = true;
+  const auto report = elaphos::solve(Exec(), oscillator, y0, no_input, y, options);
+  CHECK(report.status == elaphos::SolveStatus::converged);
+  CHECK(*report.verified_residual < 1e-5);
+  CHECK(test::largest_difference(test::to_host(y), loop) < 1e-4);
+  CHECK(elaphos::check_jacobian(Exec(), oscillator, y0, no_input, y).difference == 0);
 }
 
 TEST_CASE("autodiff: check_jacobian finds the entry that is wrong, and nothing in what is right") {
