@@ -235,7 +235,7 @@ TEST_CASE("autodiff: a step alone is enough for every method") {
 }
 
 TEST_CASE("autodiff: the documentation's oscillator") {
-  const elaphos::SequenceView<double, Memory> no_input, y("test::y", 3000, 1, 2);
+  const elaphos::SequenceView<double, Memory> no_input, y("test::y", 600, 1, 2);
   const elaphos::StateView<double, Memory> y0("test::y0", 1, 2);
   Kokkos::deep_copy(y0, 0.5);
   const Differentiated<VanDerPol> oscillator{{0.01, 2}};
