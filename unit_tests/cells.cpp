@@ -36,29 +36,29 @@ double worst_error(Function function, Truth truth, double bound) {
 
 template <class Gates>
 void check_partials() {
+  constexpr int gates = Gates::count, states = Gates::states;
   std::mt19937_64 generator(5);
   std::normal_distribution<double> normal(0, 1.5);
   constexpr double h_step = 1e-6;
   for (int sample = 0; sample < 1000; ++sample) {
-    double input[Gates::count], hidden[Gates::count], by_gate[Gates::count], direct = 0;
-    for (int g = 0; g < Gates::count; ++g) {
-      input[g] = normal(generator);
-      hidden[g] = normal(generator);
-    }
-    const double h = normal(generator);
-    Gates::partials(input, hidden, h, by_gate, direct);
-    for (int g = 0; g < Gates::count; ++g) {
-      double above[Gates::count], below[Gates::count];
-      std::copy(hidden, hidden + Gates::count, above);
-      std::copy(hidden, hidden + Gates::count, below);
-      above[g] += h_step;
-      below[g] -= h_step;
-      const double expected = (Gates::next(input, above, h) - Gates::next(input, below, h)) / (2 * h_step);
-      CHECK(std::abs(by_gate[g] - expected) < 1e-8);
-    }
-    const double expected =
-        (Gates::next(input, hidden, h + h_step) - Gates::next(input, hidden, h - h_step)) / (2 * h_step);
-    CHECK(std::abs(direct - expected) < 1e-8);
+    double input[gates], hidden[gates], own[states], by_gate[states][gates], direct[states][states];
+    for (double& number : input) number = normal(generator);
+    for (double& number : hidden) number = normal(generator);
+    for (double& number : own) number = normal(generator);
+    Gates::partials(input, hidden, own, by_gate, direct);
+    // Central differences by the number at `argument`, of all states.
+    const auto check = [&](double& argument, auto derivative) {
+      double above[states], below[states];
+      const double centre = argument;
+      argument = centre + h_step;
+      Gates::next(input, hidden, own, above);
+      argument = centre - h_step;
+      Gates::next(input, hidden, own, below);
+      argument = centre;
+      for (int s = 0; s < states; ++s) CHECK(std::abs(derivative(s) - (above[s] - below[s]) / (2 * h_step)) < 1e-8);
+    };
+    for (int g = 0; g < gates; ++g) check(hidden[g], [&](int s) { return by_gate[s][g]; });
+    for (int r = 0; r < states; ++r) check(own[r], [&](int s) { return direct[s][r]; });
   }
 }
 

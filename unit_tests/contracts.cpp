@@ -117,13 +117,13 @@ TEST_CASE("contracts: weights that do not fit are refused") {
   };
   const Matrix w_ih("w", 12, 3), w_hh("w", 12, 4);
   const Vector bias("b", 12);
-  refuse(w_ih, Matrix("w", 11, 4), bias, bias, {"Gru hidden_weights is (11, 4)", "(3 D, D)"});
+  refuse(w_ih, Matrix("w", 11, 4), bias, bias, {"Gru hidden_weights is (11, 4)", "(3 H, H)"});
   refuse(w_ih, Matrix("w", 0, 0), bias, bias, {"Gru hidden_weights is (0, 0)"});
   refuse(Matrix("w", 8, 3), w_hh, bias, bias, {"Gru input_weights is (8, 3)", "(12, I)"});
   refuse(w_ih, w_hh, Vector("b", 4), bias, {"Gru input_bias is (4)", "(12)"});
   refuse(w_ih, w_hh, bias, Vector("b", 13), {"Gru hidden_bias is (13)", "(12)"});
   expect_refusal([&] { elaphos::Elman<double, Memory>({w_ih, w_hh, bias, bias}); },
-                 {"Elman hidden_weights is (12, 4)", "(1 D, D)"});
+                 {"Elman hidden_weights is (12, 4)", "(1 H, H)"});
 }
 
 TEST_CASE("contracts: a hidden size over the widest compiled one is refused") {

@@ -65,7 +65,7 @@ struct TraitsOf<BoundRecurrence<R, ParameterView>> {
 template <GatedCell Cell>
 struct TraitsOf<Cell> {
   using scalar_type = typename Cell::scalar_type;
-  static int state_size(const Cell& cell) { return cell.hidden_size(); }
+  static int state_size(const Cell& cell) { return cell.state_size(); }
   static int input_size(const Cell& cell) { return cell.input_size(); }
 
   template <class ExecutionSpace>

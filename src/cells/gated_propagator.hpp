@@ -40,6 +40,12 @@ GatedPropagator<ExecutionSpace, Gates, Scalar>::GatedPropagator(const ExecutionS
 }
 
 template <class ExecutionSpace, class Gates, class Scalar>
+JacobianBlocks GatedPropagator<ExecutionSpace, Gates, Scalar>::jacobian_blocks() const {
+  if constexpr (Gates::states == 1) return {};
+  return {Gates::states, m_packed.hidden_size};
+}
+
+template <class ExecutionSpace, class Gates, class Scalar>
 std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(const ExecutionSpace& exec) const {
   // On a device half of the resident threads: registers for the weights leave room for about so many teams.
   if constexpr (runs_on_host<ExecutionSpace>) return exec.concurrency();
@@ -67,18 +73,25 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
   }
 }
 
-/// Whether a dense product of this width fits: on a device its Jacobian lives in a team's scratch.
-template <class ExecutionSpace, class Scalar, int Width>
+/// Whether a dense product of this width fits: on a device its Jacobian lives in a team's scratch, and a lane holds its
+/// unit's columns in registers.
+template <class ExecutionSpace, class Gates, class Scalar, int Width>
 inline constexpr bool dense_fits =
-    runs_on_host<ExecutionSpace> || TeamScratch<Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024;
+    runs_on_host<ExecutionSpace> || (TeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
+                                     Gates::states * Gates::states * Width <= 64);
 
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
 void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
                const SegmentArguments<Scalar>& arguments) {
   switch (arguments.sensitivity) {
     case Sensitivity::dense:
-      if constexpr (dense_fits<ExecutionSpace, Scalar, Width>) {
+      if constexpr (dense_fits<ExecutionSpace, Gates, Scalar, Width>) {
         launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::dense>(exec, weights, arguments);
+      }
+      break;
+    case Sensitivity::block:
+      if constexpr (Gates::states > 1) {
+        launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::block>(exec, weights, arguments);
       }
       break;
     case Sensitivity::diagonal:
@@ -92,12 +105,15 @@ void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
 template <class ExecutionSpace, class Gates, class Scalar>
 void GatedPropagator<ExecutionSpace, Gates, Scalar>::check_sensitivity(Sensitivity sensitivity) const {
   if (sensitivity != Sensitivity::dense) return;
-  const bool fits = m_width <= 32 || (m_width == 64 && dense_fits<ExecutionSpace, Scalar, 64>) ||
-                    (m_width == 128 && dense_fits<ExecutionSpace, Scalar, 128>);
+  const bool fits = m_width <= 16 || (m_width == 32 && dense_fits<ExecutionSpace, Gates, Scalar, 32>) ||
+                    (m_width == 64 && dense_fits<ExecutionSpace, Gates, Scalar, 64>) ||
+                    (m_width == 128 && dense_fits<ExecutionSpace, Gates, Scalar, 128>);
   if (!fits) {
     throw InvalidArgument(
         "options.method", "newton or levenberg_marquardt at hidden size " + std::to_string(m_packed.hidden_size),
-        "quasi_newton or jacobi: a dense product of this size does not fit in a team's scratch memory");
+        Gates::states == 1 ? "quasi_newton or jacobi: a dense product of this size does not fit in a team's memory"
+                           : "block_quasi_newton, quasi_newton or jacobi: a dense product of this size does not fit "
+                             "in a team's memory");
   }
 }
 

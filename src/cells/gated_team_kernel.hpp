@@ -2,6 +2,8 @@
 #ifndef ELAPHOS_SRC_CELLS_GATED_TEAM_KERNEL_HPP
 #define ELAPHOS_SRC_CELLS_GATED_TEAM_KERNEL_HPP
 
+#include "team_tangent.hpp"
+
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/unroll.hpp>
@@ -10,30 +12,19 @@
 
 namespace elaphos::impl {
 
-/// Team scratch of `GatedTeamKernel`, laid out by hand: what all lanes of a segment share.
-template <class Scalar, int Width, Sensitivity Carried>
-struct TeamScratch {
-  static constexpr int state = 0;                    // (2, Width): current and next state, in turn
-  static constexpr int scaled = state + 2 * Width;   // (2, Width): differences over the tolerance, in turn
-  static constexpr int absolute = scaled + 2 * Width;
-  static constexpr int jacobian = absolute + 2 * Width;  // (Width, Width + 1): padded against bank conflicts
-  static constexpr int scalars = jacobian + (Carried == Sensitivity::dense ? Width * (Width + 1) : 0);
-  static constexpr int flags = 3;
-  static_assert(Width >= flags, "each flag is cleared by a lane of its own");
-  static constexpr std::size_t bytes = sizeof(Scalar) * scalars + sizeof(int) * 4;
-};
-
-/// Advances one segment of a gated cell on one team: a lane per hidden unit, the state broadcast through scratch, and
-/// the unit's recurrent weights in registers where they fit.
+/// Advances one segment of a gated cell on one team: a lane per hidden unit, h broadcast through scratch, the unit's
+/// other states and, where they fit, its recurrent weights in registers.
 ///
-/// Per step: G D (D + I) multiply-adds and G D transcendental functions; memory traffic I + D numbers (+ D to merge);
-/// one barrier (two with `dense`, whose lanes each carry one column of the product).
+/// Per step: G H (H + I) multiply-adds and about G H transcendental functions; memory traffic I + D numbers (+ D to
+/// merge); one barrier (two with `dense`, whose lanes each carry their unit's columns of the product).
 template <class Member, class Gates, class Scalar, int Width, Sensitivity Carried>
 struct GatedTeamKernel {
   static constexpr int gates = Gates::count;
+  static constexpr int states = Gates::states;
   static constexpr int row = gates * Width;
   static constexpr bool weights_in_registers = sizeof(Scalar) * row <= 512;
-  using Layout = TeamScratch<Scalar, Width, Carried>;
+  using Layout = TeamScratch<Gates, Scalar, Width, Carried>;
+  using Tangent = TeamTangent<Gates, Scalar, Width, Carried>;
 
   PackedWeights<Scalar> weights;
   SegmentArguments<Scalar> arguments;
@@ -54,9 +45,7 @@ struct GatedTeamKernel {
     int* const differs;  // three flags in turn: one is written, one is read, one is cleared
     Scalar weight[weights_in_registers ? row : 1];
     Scalar own_weight[gates];
-    Scalar column[Carried == Sensitivity::dense ? Width : 1];
-    Scalar diagonal = Scalar(1);
-    WorstStretch<Scalar> stretch;
+    Tangent tangent;
 
     KOKKOS_FUNCTION Lane(const GatedTeamKernel& owner, const Member& team)
         : kernel(owner),
@@ -64,14 +53,12 @@ struct GatedTeamKernel {
           unit(team.team_rank()),
           real(unit < owner.weights.hidden_size),
           shared(static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16))),
-          differs(reinterpret_cast<int*>(shared + Layout::scalars)) {
+          differs(reinterpret_cast<int*>(shared + Layout::scalars)),
+          tangent(unit) {
       if constexpr (weights_in_registers) {
         for (int c = 0; c < row; ++c) weight[c] = load_weight(c / gates, c % gates);
       }
       for (int g = 0; g < gates; ++g) own_weight[g] = owner.weights.hidden_diagonal[g * Width + unit];
-      if constexpr (Carried == Sensitivity::dense) {
-        for (int i = 0; i < Width; ++i) column[i] = i == unit ? Scalar(1) : Scalar(0);
-      }
       if (unit < Layout::flags) differs[unit] = 0;
     }
 
@@ -118,16 +105,22 @@ struct GatedTeamKernel {
       }
     }
 
+    // The unit's states out of D numbers.
+    KOKKOS_FORCEINLINE_FUNCTION void load(const Scalar* from, Scalar (&own)[states]) const {
+      for (int s = 0; s < states; ++s) own[s] = real ? from[s * kernel.weights.hidden_size + unit] : Scalar(0);
+    }
+
     KOKKOS_FUNCTION void advance(const SegmentRange& range, const SegmentRecord<Scalar>& before) {
       const SegmentArguments<Scalar>& segments = kernel.arguments;
       const Problem<Scalar>& problem = segments.problem;
-      const int D = kernel.weights.hidden_size;
+      const int H = kernel.weights.hidden_size, D = states * H;
       const bool propagating = segments.pass == Pass::propagate;
       MergeTest<Scalar> test(before, segments.merge);
       const bool may_merge = propagating && test.possible();
 
-      Scalar h = real ? segments.nodes[range.flat * D + unit] : Scalar(0);
-      shared[Layout::state + unit] = h;
+      Scalar own[states];
+      load(segments.nodes + range.flat * D, own);
+      shared[Layout::state + unit] = own[0];
       member.team_barrier();
 
       std::int64_t t = range.begin;
@@ -137,19 +130,22 @@ struct GatedTeamKernel {
         const std::int64_t entry = t * problem.batch + range.sequence;
         Scalar input[gates], hidden[gates];
         pre_activate(problem.x + entry * kernel.weights.input_size, half, input, hidden);
-        const Scalar next = Gates::next(input, hidden, h);
-        if (Carried != Sensitivity::none && propagating) advance_tangent(input, hidden, h);
+        Scalar next[states];
+        Gates::next(input, hidden, own, next);
+        if (Carried != Sensitivity::none && propagating) advance_tangent(input, hidden, own);
 
         Scalar* y = problem.y + entry * D + unit;
-        if (may_merge && real) offer_difference(next, *y, half, flag);
-        shared[Layout::state + (1 - half) * Width + unit] = next;
+        if (may_merge && real) offer_difference(next, y, half, flag);
+        shared[Layout::state + (1 - half) * Width + unit] = next[0];
         if (unit == 0) differs[(flag + 1) % Layout::flags] = 0;
         member.team_barrier();
 
         if (may_merge) merged = test.merged(agreed_difference(half, flag));
         // At a merge the stored state stays, so that the jump lies between two neighbouring steps.
-        if (!merged && real) *y = next;
-        h = next;
+        for (int s = 0; s < states; ++s) {
+          if (!merged && real) y[s * H] = next[s];
+          own[s] = next[s];
+        }
         half = 1 - half;
         flag = (flag + 1) % Layout::flags;
         ++t;
@@ -158,9 +154,13 @@ struct GatedTeamKernel {
     }
 
     // Every lane puts its difference where all can see it after the barrier.
-    KOKKOS_FORCEINLINE_FUNCTION void offer_difference(Scalar next, Scalar stored, int half, int flag) const {
+    KOKKOS_FORCEINLINE_FUNCTION void offer_difference(const Scalar (&next)[states], const Scalar* stored, int half,
+                                                      int flag) const {
       StateDifference<Scalar> own;
-      own.add(next, stored, kernel.arguments.absolute_tolerance, kernel.arguments.relative_tolerance);
+      for (int s = 0; s < states; ++s) {
+        own.add(next[s], stored[s * kernel.weights.hidden_size], kernel.arguments.absolute_tolerance,
+                kernel.arguments.relative_tolerance);
+      }
       if (!own.identical) differs[flag] = 1;
       if (kernel.arguments.merge == Merge::tolerance) {
         shared[Layout::scaled + half * Width + unit] = own.scaled;
@@ -181,49 +181,33 @@ struct GatedTeamKernel {
       return all;
     }
 
-    KOKKOS_FUNCTION void advance_tangent(const Scalar (&input)[gates], const Scalar (&hidden)[gates], Scalar h) {
-      Scalar by_gate[gates], direct;
-      Gates::partials(input, hidden, h, by_gate, direct);
-      if constexpr (Carried == Sensitivity::diagonal) {
-        Scalar entry = direct;
-        for (int g = 0; g < gates; ++g) entry += by_gate[g] * own_weight[g];
-        diagonal *= entry;
-        if (kernel.arguments.merge == Merge::tolerance) stretch.add(Kokkos::abs(entry));
-      } else if constexpr (Carried == Sensitivity::dense) {
+    KOKKOS_FUNCTION void advance_tangent(const Scalar (&input)[gates], const Scalar (&hidden)[gates],
+                                         const Scalar (&own)[states]) {
+      Scalar by_gate[states][gates], direct[states][states];
+      Gates::partials(input, hidden, own, by_gate, direct);
+      const bool growth_wanted = kernel.arguments.merge == Merge::tolerance;
+      if constexpr (Carried == Sensitivity::dense) {
         Scalar* jacobian = shared + Layout::jacobian;
-        ELAPHOS_UNROLL
-        for (int k = 0; k < Width; ++k) {
-          Scalar entry = k == unit ? direct : Scalar(0);
-          for (int g = 0; g < gates; ++g) entry += by_gate[g] * recurrent_weight(k, g);
-          jacobian[unit * (Width + 1) + k] = entry;
+        for (int s = 0; s < states; ++s) {
+          Scalar* own_row = jacobian + (s * Width + unit) * Layout::jacobian_row;
+          ELAPHOS_UNROLL
+          for (int k = 0; k < Width; ++k) {
+            Scalar entry = k == unit ? direct[s][0] : Scalar(0);
+            for (int g = 0; g < gates; ++g) entry += by_gate[s][g] * recurrent_weight(k, g);
+            own_row[k] = entry;
+          }
+          for (int r = 1; r < states; ++r) own_row[Width + r - 1] = direct[s][r];
         }
         member.team_barrier();
-        multiply_column(jacobian);
+        tangent.multiply_dense(jacobian, growth_wanted);
         // The barrier of the step that follows keeps the next Jacobian from overwriting this one too early.
-      }
-    }
-
-    KOKKOS_FUNCTION void multiply_column(const Scalar* jacobian) {
-      Scalar product[Carried == Sensitivity::dense ? Width : 1];
-      const bool growth_wanted = kernel.arguments.merge == Merge::tolerance;
-      Scalar largest_before = 0, largest_after = 0;
-      ELAPHOS_UNROLL
-      for (int i = 0; i < Width; ++i) {
-        Scalar sum = 0;
-        ELAPHOS_UNROLL
-        for (int k = 0; k < Width; ++k) sum += jacobian[i * (Width + 1) + k] * column[k];
-        product[i] = sum;
-      }
-      ELAPHOS_UNROLL
-      for (int i = 0; i < Width; ++i) {
-        if (growth_wanted) {
-          const Scalar size_before = Kokkos::abs(column[i]), size_after = Kokkos::abs(product[i]);
-          if (size_before > largest_before) largest_before = size_before;
-          if (!(size_after <= largest_after)) largest_after = size_after;
+      } else {
+        // What no other unit has a part in.
+        for (int s = 0; s < states; ++s) {
+          for (int g = 0; g < gates; ++g) direct[s][0] += by_gate[s][g] * own_weight[g];
         }
-        column[i] = product[i];
+        tangent.multiply_own(direct, growth_wanted);
       }
-      if (growth_wanted) stretch.add(largest_after / largest_before);
     }
 
     KOKKOS_FUNCTION void finish(const SegmentRange& range, std::int64_t steps_run, bool merged,
@@ -241,60 +225,49 @@ struct GatedTeamKernel {
     // Writes the product, or zeros where it is not finite (the segment then counts as one that forgets), and returns
     // the worst growth over all lanes.
     KOKKOS_FUNCTION Scalar store_sensitivity(std::int64_t flat) {
-      const int D = kernel.weights.hidden_size;
+      const int H = kernel.weights.hidden_size;
       Scalar* lanes_worst = shared + Layout::scaled;
       Scalar* lanes_finite = shared + Layout::absolute;
-      bool finite = true;
-      if constexpr (Carried == Sensitivity::diagonal) {
-        finite = Kokkos::isfinite(diagonal);
-      } else {
-        for (int i = 0; i < Width; ++i) finite = finite && Kokkos::isfinite(column[i]);
-      }
+      const bool finite = tangent.finite();
       member.team_barrier();
-      lanes_worst[unit] = stretch.worst();
+      lanes_worst[unit] = tangent.worst();
       lanes_finite[unit] = (finite || !real) ? Scalar(1) : Scalar(0);
       member.team_barrier();
       Scalar worst = 0;
       bool all_finite = true;
-      for (int i = 0; i < D; ++i) {
+      for (int i = 0; i < H; ++i) {
         if (lanes_worst[i] > worst) worst = lanes_worst[i];
         all_finite = all_finite && lanes_finite[i] != Scalar(0);
       }
-      if (real) {
-        Scalar* out = kernel.arguments.sensitivities;
-        if constexpr (Carried == Sensitivity::diagonal) {
-          out[flat * D + unit] = all_finite ? diagonal : Scalar(0);
-        } else {
-          ELAPHOS_UNROLL
-          for (int i = 0; i < Width; ++i) {
-            if (i < D) out[(flat * D + i) * D + unit] = all_finite ? column[i] : Scalar(0);
-          }
-        }
-      }
+      if (real) tangent.store(kernel.arguments.sensitivities, flat, H, unit, all_finite);
       return worst;
     }
 
     KOKKOS_FUNCTION void verify(const SegmentRange& range) {
       const Problem<Scalar>& problem = kernel.arguments.problem;
-      const int D = kernel.weights.hidden_size;
+      const int H = kernel.weights.hidden_size, D = states * H;
       Scalar residual = 0;
       for (std::int64_t t = range.begin; t < range.end; ++t) {
         const std::int64_t entry = t * problem.batch + range.sequence;
-        const Scalar* from = problem.state_before(t, range.sequence);
-        const Scalar h = real ? from[unit] : Scalar(0);
+        Scalar own[states], next[states];
+        load(problem.state_before(t, range.sequence), own);
         member.team_barrier();
-        shared[Layout::state + unit] = h;
+        shared[Layout::state + unit] = own[0];
         member.team_barrier();
         Scalar input[gates], hidden[gates];
         pre_activate(problem.x + entry * kernel.weights.input_size, 0, input, hidden);
+        Gates::next(input, hidden, own, next);
         StateDifference<Scalar> apart;
-        if (real) apart.add(Gates::next(input, hidden, h), problem.y[entry * D + unit], Scalar(1), Scalar(0));
+        if (real) {
+          const Scalar* stored = problem.y + entry * D + unit;
+          for (int s = 0; s < states; ++s) apart.add(next[s], stored[s * H], Scalar(1), Scalar(0));
+        }
         if (apart.absolute > residual) residual = apart.absolute;
       }
       shared[Layout::absolute + unit] = residual;
       member.team_barrier();
       if (unit != 0) return;
-      for (int i = 0; i < D; ++i) {
+      for (int i = 0; i < H; ++i) {
         if (shared[Layout::absolute + i] > residual) residual = shared[Layout::absolute + i];
       }
       kernel.arguments.records[range.flat].jump = residual;

@@ -13,20 +13,20 @@ void check_layer_weights(const char* cell, int gates, MatrixShape input_weights,
   if (hidden_size == 0 || hidden_weights.rows != rows) {
     throw InvalidArgument(fmt::format("{} hidden_weights", cell),
                           fmt::format("({}, {})", hidden_weights.rows, hidden_weights.columns),
-                          fmt::format("({} D, D) with D >= 1", gates));
+                          fmt::format("({} H, H) with H >= 1", gates));
   }
   if (input_weights.rows != rows) {
     throw InvalidArgument(fmt::format("{} input_weights", cell),
                           fmt::format("({}, {})", input_weights.rows, input_weights.columns),
-                          fmt::format("({}, I), as hidden_weights has D = {}", rows, hidden_size));
+                          fmt::format("({}, I), as hidden_weights has H = {}", rows, hidden_size));
   }
   if (input_bias != rows) {
     throw InvalidArgument(fmt::format("{} input_bias", cell), fmt::format("({})", input_bias),
-                          fmt::format("({}), as hidden_weights has D = {}", rows, hidden_size));
+                          fmt::format("({}), as hidden_weights has H = {}", rows, hidden_size));
   }
   if (hidden_bias != rows) {
     throw InvalidArgument(fmt::format("{} hidden_bias", cell), fmt::format("({})", hidden_bias),
-                          fmt::format("({}), as hidden_weights has D = {}", rows, hidden_size));
+                          fmt::format("({}), as hidden_weights has H = {}", rows, hidden_size));
   }
 }
 

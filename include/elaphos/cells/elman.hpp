@@ -13,18 +13,21 @@ namespace impl {
 struct ElmanGates {
   static constexpr const char* name = "Elman";
   static constexpr int count = 1;
+  static constexpr int states = 1;
 
   template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION static Scalar next(const Scalar (&input)[count], const Scalar (&hidden)[count], Scalar) {
-    return hyperbolic_tangent(input[0] + hidden[0]);
+  KOKKOS_FORCEINLINE_FUNCTION static void next(const Scalar (&input)[count], const Scalar (&hidden)[count],
+                                               const Scalar (&)[states], Scalar (&next)[states]) {
+    next[0] = hyperbolic_tangent(input[0] + hidden[0]);
   }
 
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION static void partials(const Scalar (&input)[count], const Scalar (&hidden)[count],
-                                                   Scalar h, Scalar (&by_gate)[count], Scalar& direct) {
-    const Scalar y = next(input, hidden, h);
-    by_gate[0] = Scalar(1) - y * y;
-    direct = Scalar(0);
+                                                   const Scalar (&)[states], Scalar (&by_gate)[states][count],
+                                                   Scalar (&direct)[states][states]) {
+    const Scalar y = hyperbolic_tangent(input[0] + hidden[0]);
+    by_gate[0][0] = Scalar(1) - y * y;
+    direct[0][0] = Scalar(0);
   }
 };
 
@@ -32,7 +35,7 @@ struct ElmanGates {
 
 /// \brief Elman cell, PyTorch's `nn.RNN`: h' = tanh(W_ih x + b_ih + W_hh h + b_hh) (Elman, 1990).
 ///
-/// Weights: (D, I), (D, D), (D), (D). Throws `InvalidArgument` when the shapes do not fit.
+/// Weights: (H, I), (H, H), (H), (H). Throws `InvalidArgument` when the shapes do not fit.
 template <class Scalar, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
 class Elman : public impl::GatedLayer<impl::ElmanGates, Scalar, MemorySpace> {
  public:

@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_CELLS_GATED_CELL_HPP
 #define ELAPHOS_CELLS_GATED_CELL_HPP
 
+#include <elaphos/batched_recurrence.hpp>
 #include <elaphos/impl/propagator.hpp>
 #include <elaphos/views.hpp>
 #include <elaphos/workspace.hpp>
@@ -15,8 +16,8 @@ namespace elaphos {
 
 /// \brief Weights of a recurrent layer in PyTorch's layout: gates stacked along the rows, in the cell's gate order.
 ///
-/// With G gates, hidden size D and input size I: `input_weights` (G D, I), `hidden_weights` (G D, D), `input_bias` (G D)
-/// and `hidden_bias` (G D); in PyTorch weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0. The Views are shared, not
+/// With G gates, H units and input size I: `input_weights` (G H, I), `hidden_weights` (G H, H), `input_bias` (G H) and
+/// `hidden_bias` (G H); in PyTorch weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0. The Views are shared, not
 /// copied: every solve reads what they hold at that moment.
 template <class Scalar, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
 struct LayerWeights {
@@ -61,6 +62,8 @@ void check_layer_weights(const char* cell, int gates, MatrixShape input_weights,
                          std::size_t input_bias, std::size_t hidden_bias);
 
 /// What all cells share whose gates are W_ih x + b_ih and W_hh h + b_hh: sizes, checks, raw arrays.
+///
+/// A unit has `Gates::states` numbers; number k of unit u is y's entry k H + u. The first, h, enters the products.
 template <class Gates, class Scalar, class MemorySpace>
 class GatedLayer {
  public:
@@ -74,8 +77,10 @@ class GatedLayer {
                         weights.input_bias.extent(0), weights.hidden_bias.extent(0));
   }
 
-  /// \brief D.
+  /// \brief H, the number of units.
   int hidden_size() const { return static_cast<int>(m_weights.hidden_weights.extent(1)); }
+  /// \brief D, the numbers of a state: H times those of a unit.
+  int state_size() const { return Gates::states * hidden_size(); }
   /// \brief I.
   int input_size() const { return static_cast<int>(m_weights.input_weights.extent(1)); }
 
@@ -98,6 +103,7 @@ class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
                   Workspace<ExecutionSpace>& workspace);
 
   bool has_jacobian() const override { return true; }
+  JacobianBlocks jacobian_blocks() const override;
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override;
   void check_sensitivity(Sensitivity sensitivity) const override;
   void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override;
@@ -111,7 +117,7 @@ class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
 
 /// \brief A library cell: a recurrent layer made of gates.
 template <class Cell>
-concept GatedCell = requires(const Cell& cell) {
+concept GatedCell = impl::HasRunTimeSizes<Cell> && requires(const Cell& cell) {
   typename Cell::gates;
   typename Cell::memory_space;
   { cell.hidden_size() } -> std::same_as<int>;

@@ -10,32 +10,34 @@ namespace elaphos {
 namespace impl {
 
 /// The arithmetic of one hidden unit. `input` and `hidden` hold, per gate, the unit's entries of W_ih x + b_ih and of
-/// W_hh h + b_hh; `h` is the unit's own state.
+/// W_hh h + b_hh; `own` are the unit's own states, of which the first is its entry of h.
 struct GruGates {
   static constexpr const char* name = "Gru";
   static constexpr int count = 3;
+  static constexpr int states = 1;
 
   template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION static Scalar next(const Scalar (&input)[count], const Scalar (&hidden)[count],
-                                                 Scalar h) {
+  KOKKOS_FORCEINLINE_FUNCTION static void next(const Scalar (&input)[count], const Scalar (&hidden)[count],
+                                               const Scalar (&own)[states], Scalar (&next)[states]) {
     const Scalar reset = sigmoid(input[0] + hidden[0]);
     const Scalar update = sigmoid(input[1] + hidden[1]);
     const Scalar candidate = hyperbolic_tangent(multiply_add(reset, hidden[2], input[2]));
-    return multiply_add(update, h - candidate, candidate);
+    next[0] = multiply_add(update, own[0] - candidate, candidate);
   }
 
-  /// d next / d hidden[g] in `by_gate`, and the derivative with respect to `h` where it enters directly.
+  /// d next[s] / d hidden[g] in `by_gate[s][g]`; in `direct[s][r]` d next[s] / d own[r], where that enters directly.
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION static void partials(const Scalar (&input)[count], const Scalar (&hidden)[count],
-                                                   Scalar h, Scalar (&by_gate)[count], Scalar& direct) {
+                                                   const Scalar (&own)[states], Scalar (&by_gate)[states][count],
+                                                   Scalar (&direct)[states][states]) {
     const Scalar reset = sigmoid(input[0] + hidden[0]);
     const Scalar update = sigmoid(input[1] + hidden[1]);
     const Scalar candidate = hyperbolic_tangent(multiply_add(reset, hidden[2], input[2]));
     const Scalar to_candidate = (Scalar(1) - update) * (Scalar(1) - candidate * candidate);
-    by_gate[0] = to_candidate * hidden[2] * reset * (Scalar(1) - reset);
-    by_gate[1] = update * (Scalar(1) - update) * (h - candidate);
-    by_gate[2] = to_candidate * reset;
-    direct = update;
+    by_gate[0][0] = to_candidate * hidden[2] * reset * (Scalar(1) - reset);
+    by_gate[0][1] = update * (Scalar(1) - update) * (own[0] - candidate);
+    by_gate[0][2] = to_candidate * reset;
+    direct[0][0] = update;
   }
 };
 
@@ -45,7 +47,7 @@ struct GruGates {
 ///
 /// r = sigmoid(W_ir x + b_ir + W_hr h + b_hr), z = sigmoid(W_iz x + b_iz + W_hz h + b_hz),
 /// n = tanh(W_in x + b_in + r (W_hn h + b_hn)), h' = (1 - z) n + z h (Cho et al., 2014).
-/// Weights: (3 D, I), (3 D, D), (3 D), (3 D). Throws `InvalidArgument` when the shapes do not fit.
+/// Weights: (3 H, I), (3 H, H), (3 H), (3 H). Throws `InvalidArgument` when the shapes do not fit.
 template <class Scalar, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
 class Gru : public impl::GatedLayer<impl::GruGates, Scalar, MemorySpace> {
  public:
