@@ -98,4 +98,5 @@ TEMPLATE_TEST_CASE("cells: extreme arguments", "", float, double) {
 TEST_CASE("cells: derivatives of the gates") {
   check_partials<elaphos::impl::ElmanGates>();
   check_partials<elaphos::impl::GruGates>();
+  check_partials<elaphos::impl::LstmGates>();
 }

@@ -6,6 +6,7 @@
 #include <elaphos/batched_recurrence.hpp>
 #include <elaphos/cells/elman.hpp>
 #include <elaphos/cells/gru.hpp>
+#include <elaphos/cells/lstm.hpp>
 #include <elaphos/check_jacobian.hpp>
 #include <elaphos/check_recurrence.hpp>
 #include <elaphos/dual.hpp>

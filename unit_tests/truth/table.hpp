@@ -71,7 +71,7 @@ Case case_of(std::string name, const R& recurrence, std::int64_t T, std::vector<
 template <class Scalar>
 Case case_of(std::string name, const test::LayerProblem<Scalar>& problem, bool chaotic = false) {
   const auto layer = std::make_shared<test::LayerProblem<Scalar>>(problem);
-  return {std::move(name), problem.T, problem.layer.D, true, chaotic,
+  return {std::move(name), problem.T, problem.layer.state_size(), true, chaotic,
           elaphos::Tolerance::default_for<Scalar>(), std::numeric_limits<double>::infinity(),
           [layer](const elaphos::SolveOptions& options) { return layer->solve(options); },
           [layer] {
