@@ -81,7 +81,9 @@ struct GatedHostKernel {
 
   using Partials = GatedPartials<Gates, Scalar, Width>;
 
-  static void activate(const PreActivations& at, const Scalar* state, Scalar* next) {
+  // Restrict: compilers check only so many pairs of arrays for overlaps, then give vector code up.
+  static void activate(const PreActivations& KOKKOS_RESTRICT at, const Scalar* KOKKOS_RESTRICT state,
+                       Scalar* KOKKOS_RESTRICT next) {
     for (int unit = 0; unit < Width; ++unit) {
       Scalar input[gates], hidden[gates], own[states], own_next[states];
       at.gather(unit, input, hidden);
@@ -92,7 +94,8 @@ struct GatedHostKernel {
   }
 
   // In one loop with the step, so that the compiler shares the gates' values between the two.
-  static void activate(const PreActivations& at, const Scalar* state, Scalar* next, Partials& partials) {
+  static void activate(const PreActivations& KOKKOS_RESTRICT at, const Scalar* KOKKOS_RESTRICT state,
+                       Scalar* KOKKOS_RESTRICT next, Partials& KOKKOS_RESTRICT partials) {
     for (int unit = 0; unit < Width; ++unit) {
       Scalar input[gates], hidden[gates], own[states], own_next[states], by_gate[states][gates], direct[states][states];
       at.gather(unit, input, hidden);
