@@ -77,7 +77,7 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
 /// unit's columns in registers.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
 inline constexpr bool dense_fits =
-    runs_on_host<ExecutionSpace> || (TeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
+    runs_on_host<ExecutionSpace> || (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
                                      Gates::states * Gates::states * Width <= 64);
 
 template <class ExecutionSpace, class Gates, class Scalar, int Width>

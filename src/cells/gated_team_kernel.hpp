@@ -23,7 +23,7 @@ struct GatedTeamKernel {
   static constexpr int states = Gates::states;
   static constexpr int row = gates * Width;
   static constexpr bool weights_in_registers = sizeof(Scalar) * row <= 512;
-  using Layout = TeamScratch<Gates, Scalar, Width, Carried>;
+  using Layout = GatedTeamScratch<Gates, Scalar, Width, Carried>;
   using Tangent = TeamTangent<Gates, Scalar, Width, Carried>;
 
   PackedWeights<Scalar> weights;

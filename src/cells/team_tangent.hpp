@@ -13,7 +13,7 @@ namespace elaphos::impl {
 
 /// Team scratch of `GatedTeamKernel`, laid out by hand: what all lanes of a segment share.
 template <class Gates, class Scalar, int Width, Sensitivity Carried>
-struct TeamScratch {
+struct GatedTeamScratch {
   static constexpr int states = Gates::states;
   // A row of the Jacobian: the columns of h, and of the unit's other states those that are not 0. Odd against bank
   // conflicts.
@@ -35,7 +35,7 @@ struct TeamScratch {
 template <class Gates, class Scalar, int Width, Sensitivity Carried>
 class TeamTangent {
   static constexpr int states = Gates::states;
-  using Layout = TeamScratch<Gates, Scalar, Width, Carried>;
+  using Layout = GatedTeamScratch<Gates, Scalar, Width, Carried>;
 
  public:
   KOKKOS_FUNCTION explicit TeamTangent(int unit) {
@@ -70,7 +70,7 @@ class TeamTangent {
     }
   }
 
-  /// The team's Jacobian, in scratch as `TeamScratch` says, from the left.
+  /// The team's Jacobian, in scratch as `GatedTeamScratch` says, from the left.
   KOKKOS_FUNCTION void multiply_dense(const Scalar* jacobian, bool growth_wanted) {
     Scalar largest_before = 0, largest_after = 0;
     ELAPHOS_UNROLL
