@@ -2,6 +2,7 @@
 // Linear recurrences against a copy of as many bytes: A and b in, y out; float. The two are measured in turn, so that
 // they see the same machine, and their medians compared.
 #include "support/data.hpp"
+#include "support/plain_copy.hpp"
 #include "support/session.hpp"
 
 #include <elaphos/linear_recurrence.hpp>
@@ -34,16 +35,6 @@ struct Row {
   }
 };
 
-struct alignas(16) Chunk {
-  float numbers[4];
-};
-using Chunks = Kokkos::View<Chunk*, Memory>;
-
-struct Copy {
-  Chunks from, to;
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { to(i) = from(i); }
-};
-
 double median(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   return seconds[seconds.size() / 2];
@@ -65,13 +56,8 @@ void measure(benchmark::State& state, const Row& row, std::int64_t T, const Coef
   } catch (const elaphos::InvalidArgument& error) {
     return state.SkipWithMessage(error.what());  // a tile that does not fit, a plan of other devices
   }
-  const std::int64_t count = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / 2 / sizeof(Chunk)));
-  const Copy kernel{Chunks("perf::from", static_cast<std::size_t>(count)),
-                    Chunks("perf::to", static_cast<std::size_t>(count))};
-  const auto copy_once = [&] {
-    Kokkos::parallel_for("perf::copy", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-                         kernel);
-  };
+  const PlainCopy plain_copy(bytes);
+  const auto copy_once = [&] { plain_copy.run(exec); };
   // The data were made by the host: a device's clock has come down meanwhile and takes some time to rise.
   const Kokkos::Timer warming;
   do {

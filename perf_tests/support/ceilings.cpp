@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ceilings.hpp"
 
+#include "plain_copy.hpp"
 #include "timing.hpp"
 
 #include <elaphos/impl/elementary.hpp>
@@ -23,16 +24,6 @@ double best_seconds(const Exec& exec, const Work& work) {
   }
   return best;
 }
-
-struct alignas(16) Chunk {
-  double halves[2];
-};
-using Chunks = Kokkos::View<Chunk*, Memory>;
-
-struct Copy {
-  Chunks from, to;
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { to(i) = from(i); }
-};
 
 constexpr bool on_host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible;
 
@@ -119,16 +110,12 @@ double measure_rate(std::int64_t operations_of_a_worker) {
 }  // namespace
 
 double Ceilings::copy_seconds(double bytes) {
-  const std::int64_t count = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / 2 / sizeof(Chunk)));
+  const std::int64_t count = PlainCopy::count_for(bytes);
   const auto known = m_copies.find(count);
   if (known != m_copies.end()) return known->second;
   const Exec exec;
-  const Copy kernel{Chunks("perf::from", static_cast<std::size_t>(count)),
-                    Chunks("perf::to", static_cast<std::size_t>(count))};
-  const double seconds = best_seconds(exec, [&] {
-    Kokkos::parallel_for("perf::copy", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, count),
-                         kernel);
-  });
+  const PlainCopy copy(bytes);
+  const double seconds = best_seconds(exec, [&] { copy.run(exec); });
   m_copies.emplace(count, seconds);
   return seconds;
 }
