@@ -105,9 +105,10 @@ void register_rows(Session& session) {
         ->Unit(benchmark::kMillisecond)
         ->Iterations(11);
   };
-  // Many channels, and time alone; larger than any cache.
+  // Many channels, few of them, and time alone; larger than any cache.
   for (const auto plan : {LinearPlan::automatic, LinearPlan::single_pass, LinearPlan::tiled, LinearPlan::by_channel}) {
     add({on_host ? 8192 : 65'536, 4, 512, false, plan});
+    add({on_host ? 2'500'000 : 12'500'000, 1, 8, false, plan});
     add({on_host ? 20'000'000 : 100'000'000, 1, 1, false, plan});
   }
   for (const int D : {1, 8, 32}) {

@@ -15,9 +15,10 @@
 namespace elaphos::impl {
 
 // One channel of one number on a host. A thread takes bundles of tiles that its own cache holds: it folds a bundle's
-// tiles side by side, and walks them, from the cache, when the state in front is known. The first thread does both from
-// the start on, with 3 words a step from and to memory. The others fold bundles further behind meanwhile, 2 words a step,
-// until all states in front of bundles can be known; then all walk what is left, 3 words a step.
+// tiles side by side, and walks them when the state in front is known. The first thread does both from the start on, one
+// after the other while the bundle is in its cache, with 3 words a step from and to memory. The others fold bundles
+// further behind meanwhile, 2 words a step, and put aside the tiles' maps, until all states in front of bundles can be
+// known; then all walk what is left, 3 words a step.
 //
 // (One pass by all threads, which handed on states from bundle to bundle, took up to fifty times as long where other
 // programs wanted the processors: each thread waited for the one whose processor was taken away.)
@@ -33,6 +34,7 @@ struct HostPass {
   std::int64_t done;     ///< bundles that the first thread walks alone
   int threads;
   Map* maps;       ///< of bundles behind those
+  Map* tile_maps;  ///< of those bundles' tiles
   Scalar* fronts;  ///< states in front of bundles, and behind the last
 
   struct Begin {};
@@ -43,12 +45,17 @@ struct HostPass {
   void operator()(Begin, std::int64_t r) const {
     if (r == 0) {
       fronts[0] = problem.y0 == nullptr ? Scalar(0) : problem.y0[0];
-      for (std::int64_t k = 0; k < done; ++k) fronts[k + 1] = walk(k, k + 1 < done, fronts[k]);
+      for (std::int64_t k = 0; k < done; ++k) {
+        Map own[tiles];
+        Scalar behind[1] = {fronts[k]};
+        fold(k, own).leap(behind, problem.packed);  // as `Join` would find it
+        walk(k, own, k + 1 < done, fronts[k]);
+        fronts[k + 1] = behind[0];
+      }
     } else {
       const std::int64_t left = bundles - done, share = threads - 1;
       for (std::int64_t k = done + left * (r - 1) / share; k < done + left * r / share; ++k) {
-        Map own[tiles];
-        maps[k - done] = fold(k, own);
+        maps[k - done] = fold(k, tile_maps + (k - done) * tiles);
       }
     }
   }
@@ -64,7 +71,9 @@ struct HostPass {
   /// What thread `r` does at last.
   void operator()(End, std::int64_t r) const {
     const std::int64_t left = bundles - done, end = done + left * (r + 1) / threads;
-    for (std::int64_t k = done + left * r / threads; k < end; ++k) walk(k, k + 1 < end, fronts[k]);
+    for (std::int64_t k = done + left * r / threads; k < end; ++k) {
+      walk(k, tile_maps + (k - done) * tiles, k + 1 < end, fronts[k]);
+    }
     if (r == threads - 1) walk_rest();
   }
 
@@ -72,7 +81,7 @@ struct HostPass {
   std::int64_t first_step(std::int64_t bundle) const { return bundle * tiles * tile_steps; }
 
   /// The map of a bundle, and those of its tiles.
-  Map fold(std::int64_t bundle, Map (&own)[tiles]) const {
+  Map fold(std::int64_t bundle, Map* own) const {
     Scalar product[tiles], offset[tiles];
     Bundle(problem, first_step(bundle), tile_steps).fold(tile_steps, product, offset);
     Map all;
@@ -85,12 +94,9 @@ struct HostPass {
     return all;
   }
 
-  /// Walks a bundle, and returns the state behind it as its map has it, which is what `Join` would find.
-  Scalar walk(std::int64_t bundle, bool another, const Scalar& front) const {
-    Map own[tiles];
-    const Map all = fold(bundle, own);
-    Scalar entry[1] = {front}, behind[1] = {front}, state[tiles];
-    all.leap(behind, problem.packed);
+  /// Walks a bundle whose tiles have the maps `own`.
+  void walk(std::int64_t bundle, const Map* own, bool another, const Scalar& front) const {
+    Scalar entry[1] = {front}, state[tiles];
     for (int j = 0; j < tiles; ++j) {
       state[j] = entry[0];
       own[j].leap(entry, problem.packed);
@@ -98,7 +104,6 @@ struct HostPass {
     Bundle(problem, first_step(bundle), tile_steps).walk(tile_steps, state, another ? first_step(bundle + 1) : -1);
     const bool last = first_step(bundle + 1) == problem.steps;
     if (last && problem.end != nullptr) problem.end[0] = state[tiles - 1];
-    return behind[0];
   }
 
   // Rare: products in which a zero wins over an infinity.
@@ -140,14 +145,15 @@ class HostPassSolver {
     const std::int64_t tile_steps =
         HostBundle<Scalar>::tile_steps_apart(std::clamp<std::int64_t>(steps, 32, most_tile_steps));
     const std::int64_t bundles = problem.steps / (tile_steps * Kernel::tiles);
-    // So many that the first thread is ready when the others are: folding takes `fold_share` of what both take, counted
-    // in instructions.
+    // So many that the first thread is ready when the others are: folding takes `fold_share` of what both take, as
+    // measured.
     const double share = fold_share / (static_cast<double>(threads - 1) + fold_share);
     const auto done = static_cast<std::int64_t>(share * static_cast<double>(bundles));
     const std::size_t fronts = static_cast<std::size_t>(bundles) + 1;
-    auto* const memory = reserve_linear<Scalar>(exec, workspace, fronts + 2 * static_cast<std::size_t>(bundles));
+    const auto apart = static_cast<std::size_t>(bundles - done);
+    auto* const memory = reserve_linear<Scalar>(exec, workspace, fronts + 2 * apart * (1 + Kernel::tiles));
     auto* const maps = reinterpret_cast<typename Kernel::Map*>(memory + fronts);
-    const Kernel kernel{problem, tile_steps, bundles, done, static_cast<int>(threads), maps, memory};
+    const Kernel kernel{problem, tile_steps, bundles, done, static_cast<int>(threads), maps, maps + apart, memory};
     launch<typename Kernel::Begin>(exec, "Elaphos::linear_fold", threads, kernel);
     if (done < bundles) launch<typename Kernel::Join>(exec, "Elaphos::linear_join", 1, kernel);
     launch<typename Kernel::End>(exec, "Elaphos::linear_walk", threads, kernel);
@@ -156,7 +162,7 @@ class HostPassSolver {
  private:
   // A bundle's numbers take an eighth of half a megabyte's cache, and the next bundle's as much.
   static constexpr std::int64_t most_tile_steps = std::int64_t(4160 / sizeof(Scalar));
-  static constexpr double fold_share = 0.45;
+  static constexpr double fold_share = 0.55;
 
   template <class Tag>
   static void launch(const ExecutionSpace& exec, const char* label, std::int64_t count, const Kernel& kernel) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace elaphos::impl {
 
@@ -58,19 +59,26 @@ struct HostRows {
   std::int64_t entry(std::int64_t p) const { return problem.time(p) * problem.channels() + first; }
 
   void fold(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
-    if (count == few) return fold_some<few>(begin, end, A, b);
-    if (count == 1) return fold_some<1>(begin, end, A, b);
-    fold_some<0>(begin, end, A, b);
+    with_count([&]<int n>(std::integral_constant<int, n>) { fold_some<n>(begin, end, A, b); });
   }
 
   void walk(std::int64_t begin, std::int64_t end, Scalar* state) const {
-    if (count == few) return walk_some<few>(begin, end, state);
-    if (count == 1) return walk_some<1>(begin, end, state);
-    walk_some<0>(begin, end, state);
+    with_count([&]<int n>(std::integral_constant<int, n>) { walk_some<n>(begin, end, state); });
   }
 
  private:
-  // `fixed`: the number of channels where it is known when this is compiled; only then they stay in registers.
+  // Usual numbers of channels are known when this is compiled: only then the states stay in registers. Else 0.
+  template <class Work>
+  void with_count(const Work& work) const {
+    if (count == few) return work(std::integral_constant<int, few>());
+    if (count == 1) return work(std::integral_constant<int, 1>());
+    if (count == 2) return work(std::integral_constant<int, 2>());
+    if (count == 4) return work(std::integral_constant<int, 4>());
+    if (count == 8) return work(std::integral_constant<int, 8>());
+    if (count == 16) return work(std::integral_constant<int, 16>());
+    work(std::integral_constant<int, 0>());
+  }
+
   template <int fixed>
   void fold_some(std::int64_t begin, std::int64_t end, Scalar* A, Scalar* b) const {
     const int n = fixed > 0 ? fixed : count;
