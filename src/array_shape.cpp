@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "format.hpp"
+
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/array_shape.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@ namespace elaphos::impl {
 
 std::string extents_of(const ArrayShape& shape) {
   std::string text = "(";
-  for (int r = 0; r < shape.rank; ++r) text += fmt::format("{}{}", r == 0 ? "" : ", ", shape.extents[r]);
+  for (int r = 0; r < shape.rank; ++r) text += format("{}{}", r == 0 ? "" : ", ", shape.extents[r]);
   return text + ")";
 }
 
@@ -36,8 +36,8 @@ void expect_contiguous(const ArrayShape& shape) {
 
 void expect_apart(const ArrayShape& written, const ArrayShape& read) {
   if (overlap(written, read)) {
-    throw InvalidArgument(written.name, fmt::format("memory that overlaps {}", read.name),
-                          fmt::format("memory of its own: {} is written, {} is read", written.name, read.name));
+    throw InvalidArgument(written.name, format("memory that overlaps {}", read.name),
+                          format("memory of its own: {} is written, {} is read", written.name, read.name));
   }
 }
 

@@ -3,9 +3,8 @@
 #include <elaphos/impl/divide_up.hpp>
 #include <elaphos/plan.hpp>
 
+#include "format.hpp"
 #include "planner_table.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -77,15 +76,15 @@ void check_method(const PlanRequest& request, Method method) {
 std::string why_segments(const PlanRequest& request, const SolveOptions& options, const impl::PlannerThresholds& at) {
   if (options.segments > 0 || options.steps_per_segment > 0) return "as asked for";
   if (request.steps < at.shortest_parallel) {
-    return fmt::format("{} steps are over before others could help", request.steps);
+    return impl::format("{} steps are over before others could help", request.steps);
   }
   if (request.parallel_workers <= 1) return "there is one worker";
   if (loop_is_best(request, at)) {
-    return fmt::format("{} sequences keep all {} workers busy", request.batch, request.parallel_workers);
+    return impl::format("{} sequences keep all {} workers busy", request.batch, request.parallel_workers);
   }
   return segments_for_workers(request, at) <= most_segments(request, at)
-             ? fmt::format("{} for each of {} workers", at.segments_per_worker, request.parallel_workers)
-             : fmt::format("shorter ones than {} steps would be run twice in full", at.shortest_segment);
+             ? impl::format("{} for each of {} workers", at.segments_per_worker, request.parallel_workers)
+             : impl::format("shorter ones than {} steps would be run twice in full", at.shortest_segment);
 }
 
 /// How nodes are corrected and segments merge, and why.
@@ -172,14 +171,14 @@ std::string explain(const PlanRequest& request, const SolveOptions& options) {
   const Plan plan = make_plan(request, options);
   const impl::PlannerThresholds& at = impl::thresholds_of(request.architecture);
   const Choice choice = choose(request, options, at);
-  std::string text = fmt::format(
+  std::string text = impl::format(
       "T = {}, B = {}, D = {}; {} workers, {} (thresholds from {})\nmerge {}: {}\n", request.steps, request.batch,
       request.state_size, request.parallel_workers, request.architecture, at.measured, to_string(plan.merge), choice.why_merge);
   if (plan.segments == 0) return text + "there is nothing to solve\n";
-  text += fmt::format("{} segments of {} steps a sequence: {}\n", plan.segments, plan.steps_per_segment,
+  text += impl::format("{} segments of {} steps a sequence: {}\n", plan.segments, plan.steps_per_segment,
                       why_segments(request, options, at));
   if (plan.segments == 1) return text + "the sequential loop: there is no node to correct\n";
-  return text + fmt::format("method {}: {}\n", to_string(choice.method), choice.why_method);
+  return text + impl::format("method {}: {}\n", to_string(choice.method), choice.why_method);
 }
 
 std::string to_string(Sensitivity sensitivity) {

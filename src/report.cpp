@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <elaphos/report.hpp>
+#include "format.hpp"
 
-#include <fmt/format.h>
+#include <elaphos/report.hpp>
 
 #include <cmath>
 #include <ostream>
@@ -13,7 +13,7 @@ namespace {
 
 std::string json(double number) {
   if (std::isnan(number)) return "\"nan\"";
-  return std::isfinite(number) ? fmt::format("{}", number) : fmt::format("\"{}\"", number);
+  return std::isfinite(number) ? impl::format("{}", number) : impl::format("\"{}\"", number);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ std::int64_t SolveReport::critical_path() const {
 }
 
 NotConverged::NotConverged(SolveReport of)
-    : std::runtime_error(fmt::format("Elaphos::solve: not converged after {} passes, max residual {:.3g}, error estimate "
+    : std::runtime_error(impl::format("Elaphos::solve: not converged after {} passes, max residual {:.3g}, error estimate "
                                      "{:.3g}; options.max_iterations or options.at_limit decide what happens then",
                                      of.iterations(), of.max_residual, of.error_estimate)),
       report(std::move(of)) {}
@@ -49,30 +49,30 @@ std::string to_string(SolveStatus status) {
 }
 
 std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
-  out << fmt::format("status          {}{}\n", to_string(report.status), report.stalled ? ", as passes stalled" : "");
-  out << fmt::format("plan            {} segments of {} steps, sensitivity {}{}, merge {}\n", report.plan.segments,
+  out << impl::format("status          {}{}\n", to_string(report.status), report.stalled ? ", as passes stalled" : "");
+  out << impl::format("plan            {} segments of {} steps, sensitivity {}{}, merge {}\n", report.plan.segments,
                      report.plan.steps_per_segment, to_string(report.plan.sensitivity),
                      report.plan.damped ? ", damped" : "", to_string(report.plan.merge));
-  if (report.windows > 1) out << fmt::format("windows         {}\n", report.windows);
-  out << fmt::format("iterations      {}\n", report.iterations());
+  if (report.windows > 1) out << impl::format("windows         {}\n", report.windows);
+  out << impl::format("iterations      {}\n", report.iterations());
   for (const Escalation& to : report.escalations) {
-    out << fmt::format("escalated       after {} to {} segments, sensitivity {}{}\n", to.after, to.segments,
+    out << impl::format("escalated       after {} to {} segments, sensitivity {}{}\n", to.after, to.segments,
                        to_string(to.sensitivity), to.damped ? ", damped" : "");
   }
-  out << fmt::format("work factor     {:.3f}\n", report.work_factor());
-  out << fmt::format("critical path   {} steps of {}\n", report.critical_path(), report.steps);
-  out << fmt::format("max residual    {:.3g}\n", report.max_residual);
-  out << fmt::format("error estimate  {:.3g}\n", report.error_estimate);
-  if (report.verified_residual) out << fmt::format("verified        {:.3g}\n", *report.verified_residual);
-  if (report.growth_rate) out << fmt::format("growth rate     {:.3g} a step\n", *report.growth_rate);
-  if (report.clamped > 0) out << fmt::format("clamped         {} entries of sensitivities\n", report.clamped);
-  if (report.clipped > 0) out << fmt::format("clipped         {} entries of corrections\n", report.clipped);
+  out << impl::format("work factor     {:.3f}\n", report.work_factor());
+  out << impl::format("critical path   {} steps of {}\n", report.critical_path(), report.steps);
+  out << impl::format("max residual    {:.3g}\n", report.max_residual);
+  out << impl::format("error estimate  {:.3g}\n", report.error_estimate);
+  if (report.verified_residual) out << impl::format("verified        {:.3g}\n", *report.verified_residual);
+  if (report.growth_rate) out << impl::format("growth rate     {:.3g} a step\n", *report.growth_rate);
+  if (report.clamped > 0) out << impl::format("clamped         {} entries of sensitivities\n", report.clamped);
+  if (report.clipped > 0) out << impl::format("clipped         {} entries of corrections\n", report.clipped);
   if (report.first_non_finite) {
-    out << fmt::format("not finite      first at t = {}, b = {}\n", report.first_non_finite->t,
+    out << impl::format("not finite      first at t = {}, b = {}\n", report.first_non_finite->t,
                        report.first_non_finite->b);
   }
   if (report.seconds) {
-    out << fmt::format("seconds         propagate {:.3g}, correct {:.3g}, complete {:.3g}, verify {:.3g}\n",
+    out << impl::format("seconds         propagate {:.3g}, correct {:.3g}, complete {:.3g}, verify {:.3g}\n",
                        report.seconds->propagate, report.seconds->correct, report.seconds->complete,
                        report.seconds->verify);
   }
@@ -82,27 +82,27 @@ std::ostream& operator<<(std::ostream& out, const SolveReport& report) {
 std::string to_json(const SolveReport& report) {
   std::string passes;
   for (const PassReport& pass : report.passes) {
-    passes += fmt::format(R"({}{{"active_segments":{},"steps":{},"longest_run":{},"max_correction":{}}})",
+    passes += impl::format(R"({}{{"active_segments":{},"steps":{},"longest_run":{},"max_correction":{}}})",
                           passes.empty() ? "" : ",", pass.active_segments, pass.steps, pass.longest_run,
                           json(pass.max_correction));
   }
   std::string escalations;
   for (const Escalation& to : report.escalations) {
-    escalations += fmt::format(R"({}{{"after":{},"segments":{},"sensitivity":"{}","damped":{}}})",
+    escalations += impl::format(R"({}{{"after":{},"segments":{},"sensitivity":"{}","damped":{}}})",
                                escalations.empty() ? "" : ",", to.after, to.segments, to_string(to.sensitivity), to.damped);
   }
   std::string verified = "null", growth = "null", non_finite = "null", seconds = "null";
   if (report.verified_residual) verified = json(*report.verified_residual);
   if (report.growth_rate) growth = json(*report.growth_rate);
   if (report.first_non_finite) {
-    non_finite = fmt::format(R"({{"t":{},"b":{}}})", report.first_non_finite->t, report.first_non_finite->b);
+    non_finite = impl::format(R"({{"t":{},"b":{}}})", report.first_non_finite->t, report.first_non_finite->b);
   }
   if (report.seconds) {
     seconds =
-        fmt::format(R"({{"propagate":{},"correct":{},"complete":{},"verify":{}}})", json(report.seconds->propagate),
+        impl::format(R"({{"propagate":{},"correct":{},"complete":{},"verify":{}}})", json(report.seconds->propagate),
                     json(report.seconds->correct), json(report.seconds->complete), json(report.seconds->verify));
   }
-  return fmt::format(
+  return impl::format(
       R"({{"status":"{}","stalled":{},"plan":{{"segments":{},"steps_per_segment":{},"sensitivity":"{}","damped":{},"merge":"{}"}},)"
       R"("windows":{},"iterations":{},"work_factor":{},"critical_path":{},"steps":{},"total_steps":{},"completion_steps":{},)"
       R"("longest_completion":{},"clamped":{},"clipped":{},"max_residual":{},"error_estimate":{},"verified_residual":{},"growth_rate":{},"first_non_finite":{},)"

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "execution_spaces.hpp"
+#include "format.hpp"
 
 #include <elaphos/version.hpp>
-
-#include <fmt/format.h>
 
 #include <git_commit.hpp>
 #include <ostream>
@@ -20,13 +19,13 @@ std::string_view version() {
 std::string_view git_commit() { return ELAPHOS_GIT_COMMIT; }
 
 void print_configuration(std::ostream& out) {
-  out << fmt::format("Elaphos {} (commit {})\n", version(), git_commit());
+  out << impl::format("Elaphos {} (commit {})\n", version(), git_commit());
 #if defined(__clang__)
-  out << fmt::format("compiler: clang {}\n", __clang_version__);
+  out << impl::format("compiler: clang {}\n", __clang_version__);
 #elif defined(__GNUC__)
-  out << fmt::format("compiler: GNU {}\n", __VERSION__);
+  out << impl::format("compiler: GNU {}\n", __VERSION__);
 #endif
-  out << fmt::format("Kokkos {}.{}.{}, compiled for:", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100,
+  out << impl::format("Kokkos {}.{}.{}, compiled for:", KOKKOS_VERSION / 10000, KOKKOS_VERSION / 100 % 100,
                      KOKKOS_VERSION % 100);
 #define ELAPHOS_NAME_SPACE(Space) out << " " #Space;
   ELAPHOS_FOR_EACH_SPACE(ELAPHOS_NAME_SPACE)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../format.hpp"
+
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/linear/check_linear.hpp>
 #include <elaphos/linear_gradient.hpp>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
@@ -24,13 +24,13 @@ LinearSizes sizes_of(CoefficientKind kind, const ArrayShape& a, std::size_t T, s
 
 std::string expected_coefficients(CoefficientKind kind, bool varying, std::size_t T, std::size_t B, std::size_t D,
                                   int K) {
-  const std::string front = varying ? fmt::format("{}, {}", T, B) : "";
+  const std::string front = varying ? format("{}, {}", T, B) : "";
   const std::string comma = varying ? ", " : "";
   switch (kind) {
-    case CoefficientKind::scalar: return fmt::format("({})", front);
-    case CoefficientKind::diagonal: return fmt::format("({}{}{})", front, comma, D);
-    case CoefficientKind::block: return fmt::format("({}{}D / K, K, K) with D = {}, K = {}", front, comma, D, K);
-    default: return fmt::format("({}{}{}, {})", front, comma, D, D);
+    case CoefficientKind::scalar: return format("({})", front);
+    case CoefficientKind::diagonal: return format("({}{}{})", front, comma, D);
+    case CoefficientKind::block: return format("({}{}D / K, K, K) with D = {}, K = {}", front, comma, D, K);
+    default: return format("({}{}{}, {})", front, comma, D, D);
   }
 }
 
@@ -56,23 +56,23 @@ LinearSizes check_linear(CoefficientKind kind, bool varying, const ArrayShape& a
   const bool states_fit = states.rank == 3 ? has_extents(states, {T, B, D}) : has_extents(states, {B, D});
   if (!states_fit) {
     throw InvalidArgument(states.name, extents_of(states),
-                          states.rank == 3 ? fmt::format("{}, as b", extents_of(b))
-                                           : fmt::format("({}, {}), as b is {}", B, D, extents_of(b)));
+                          states.rank == 3 ? format("{}, as b", extents_of(b))
+                                           : format("({}, {}), as b is {}", B, D, extents_of(b)));
   }
   if (sequences > 0 && B != 1) {
     throw InvalidArgument("b", extents_of(b), "(T, 1, D), as the sequences are packed");
   }
   const std::size_t rows = sequences > 0 ? static_cast<std::size_t>(sequences) : B;
   if (y0.bytes != 0 && !has_extents(y0, {rows, D})) {
-    throw InvalidArgument("y0", extents_of(y0), fmt::format("({}, {}) or an empty View", rows, D));
+    throw InvalidArgument("y0", extents_of(y0), format("({}, {}) or an empty View", rows, D));
   }
   const LinearSizes sizes = sizes_of(kind, a, T, B, D);
   if (!coefficients_fit(kind, varying, a, T, B, D, sizes)) {
     throw InvalidArgument("A", extents_of(a), expected_coefficients(kind, varying, T, B, D, sizes.block_size));
   }
   if (sizes.block_size > widest_block) {
-    throw InvalidArgument("A", fmt::format("of {} x {} blocks", sizes.block_size, sizes.block_size),
-                          fmt::format("blocks of at most {}, the widest that is compiled", widest_block));
+    throw InvalidArgument("A", format("of {} x {} blocks", sizes.block_size, sizes.block_size),
+                          format("blocks of at most {}, the widest that is compiled", widest_block));
   }
   if (complex && sizes.block_size > 1) {
     throw InvalidArgument("A", "complex with blocks", "scalar or diagonal coefficients for complex numbers");
@@ -85,7 +85,7 @@ LinearSizes check_linear(CoefficientKind kind, bool varying, const ArrayShape& a
   // In place is fine: each number of b is read before the one of y in its place is written.
   if (states.data != b.data || states.rank != 3) expect_apart(states, b);
   if (options.scan_tile < 1 || options.scan_tile > 1024) {
-    throw InvalidArgument("options.scan_tile", fmt::format("{}", options.scan_tile), "1 ... 1024 steps");
+    throw InvalidArgument("options.scan_tile", format("{}", options.scan_tile), "1 ... 1024 steps");
   }
   return sizes;
 }
@@ -95,7 +95,7 @@ void check_gradient(const ArrayShape& gradient, const ArrayShape& of, const Arra
   const bool fits = gradient.rank == of.rank && std::equal(of.extents, of.extents + of.rank, gradient.extents);
   if (!fits) {
     throw InvalidArgument(gradient.name, extents_of(gradient),
-                          fmt::format("{}, as {}, or an empty View", extents_of(of), of.name));
+                          format("{}, as {}, or an empty View", extents_of(of), of.name));
   }
   expect_contiguous(gradient);
   for (const ArrayShape* other : {&of, &y, &db}) expect_apart(gradient, *other);
@@ -122,7 +122,7 @@ void check_composed_map(const ArrayShape& A_all, const ArrayShape& b_all, std::i
   const std::size_t B = static_cast<std::size_t>(batch), M = static_cast<std::size_t>(blocks),
                     K = static_cast<std::size_t>(block_size);
   if (!has_extents(A_all, {B, M, K, K})) {
-    throw InvalidArgument("A_all", extents_of(A_all), fmt::format("({}, {}, {}, {})", B, M, K, K));
+    throw InvalidArgument("A_all", extents_of(A_all), format("({}, {}, {}, {})", B, M, K, K));
   }
   expect_contiguous(A_all);
   expect_apart(A_all, b_all);

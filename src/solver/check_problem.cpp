@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../format.hpp"
+
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/check_views.hpp>
 #include <elaphos/impl/enqueue_segments.hpp>
-
-#include <fmt/format.h>
 
 #include <cmath>
 #include <string>
@@ -14,7 +14,7 @@ std::int64_t check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, con
                                   int input_size, const SolveOptions& options) {
   const std::size_t D = static_cast<std::size_t>(state_size), I = static_cast<std::size_t>(input_size);
   if (y.extents[2] != D) {
-    throw InvalidArgument("y", extents_of(y), fmt::format("(T, B, {}), the recurrence's state size last", state_size));
+    throw InvalidArgument("y", extents_of(y), format("(T, B, {}), the recurrence's state size last", state_size));
   }
   const std::size_t B = y.extents[1], every = static_cast<std::size_t>(options.keep_every);
   if (every > 1 && options.steps == 0 && I == 0) {
@@ -24,17 +24,17 @@ std::int64_t check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, con
   const std::size_t T = options.steps > 0 ? static_cast<std::size_t>(options.steps) : said;
   if (y.extents[0] != (T + every - 1) / every) {
     throw InvalidArgument("y", extents_of(y),
-                          fmt::format("{} states, for {} steps of which every {} is kept", (T + every - 1) / every, T,
-                                      every == 1 ? std::string("one") : fmt::format("{}th", every)));
+                          format("{} states, for {} steps of which every {} is kept", (T + every - 1) / every, T,
+                                      every == 1 ? std::string("one") : format("{}th", every)));
   }
   if (y0.extents[0] != B || y0.extents[1] != D) {
-    throw InvalidArgument("y0", extents_of(y0), fmt::format("({}, {}), as y is {}", B, state_size, extents_of(y)));
+    throw InvalidArgument("y0", extents_of(y0), format("({}, {}), as y is {}", B, state_size, extents_of(y)));
   }
   const bool x_fits = x.extents[0] == T && x.extents[1] == B && x.extents[2] == I;
   if (I == 0 ? x.bytes != 0 : !x_fits) {
     throw InvalidArgument("x", extents_of(x),
                           I == 0 ? std::string("an empty View, as the recurrence has no input")
-                                 : fmt::format("({}, {}, {}), as y is {}", T, B, input_size, extents_of(y)));
+                                 : format("({}, {}, {}), as y is {}", T, B, input_size, extents_of(y)));
   }
   if (every > 1 && options.initial_guess == InitialGuess::trajectory) {
     throw InvalidArgument("options.initial_guess", to_string(options.initial_guess),
@@ -53,39 +53,39 @@ void check_options(const SolveOptions& options) {
     const auto [absolute, relative] = *options.tolerance;
     const auto valid = [](double value) { return std::isfinite(value) && value >= 0; };
     if (!valid(absolute) || !valid(relative) || (absolute == 0 && relative == 0)) {
-      throw InvalidArgument("options.tolerance", fmt::format("{{absolute {}, relative {}}}", absolute, relative),
+      throw InvalidArgument("options.tolerance", format("{{absolute {}, relative {}}}", absolute, relative),
                             "finite numbers >= 0, at least one of them > 0");
     }
   }
   if (!(options.sensitivity_limit > 0)) {
-    throw InvalidArgument("options.sensitivity_limit", fmt::format("{}", options.sensitivity_limit), "a number > 0");
+    throw InvalidArgument("options.sensitivity_limit", format("{}", options.sensitivity_limit), "a number > 0");
   }
   if (!(options.correction_limit > 0)) {
-    throw InvalidArgument("options.correction_limit", fmt::format("{}", options.correction_limit), "a number > 0");
+    throw InvalidArgument("options.correction_limit", format("{}", options.correction_limit), "a number > 0");
   }
   if (options.max_iterations < 1) {
-    throw InvalidArgument("options.max_iterations", fmt::format("{}", options.max_iterations), "at least 1");
+    throw InvalidArgument("options.max_iterations", format("{}", options.max_iterations), "at least 1");
   }
   if (options.window_steps < 0) {
-    throw InvalidArgument("options.window_steps", fmt::format("{}", options.window_steps),
+    throw InvalidArgument("options.window_steps", format("{}", options.window_steps),
                           "at least 1, or 0 for all steps at once");
   }
   if (options.keep_every < 1) {
-    throw InvalidArgument("options.keep_every", fmt::format("{}", options.keep_every), "at least 1");
+    throw InvalidArgument("options.keep_every", format("{}", options.keep_every), "at least 1");
   }
   if (options.steps < 0) {
-    throw InvalidArgument("options.steps", fmt::format("{}", options.steps), "at least 1, or 0 for as many as x or y has");
+    throw InvalidArgument("options.steps", format("{}", options.steps), "at least 1, or 0 for as many as x or y has");
   }
   if (options.segments < 0) {
-    throw InvalidArgument("options.segments", fmt::format("{}", options.segments), "at least 1, or 0 to let the planner choose");
+    throw InvalidArgument("options.segments", format("{}", options.segments), "at least 1, or 0 to let the planner choose");
   }
   if (options.steps_per_segment < 0) {
-    throw InvalidArgument("options.steps_per_segment", fmt::format("{}", options.steps_per_segment),
+    throw InvalidArgument("options.steps_per_segment", format("{}", options.steps_per_segment),
                           "at least 1, or 0 to let the planner choose");
   }
   if (options.segments > 0 && options.steps_per_segment > 0) {
-    throw InvalidArgument("options.steps_per_segment", fmt::format("{}", options.steps_per_segment),
-                          fmt::format("0, as options.segments is {}: give one of the two", options.segments));
+    throw InvalidArgument("options.steps_per_segment", format("{}", options.steps_per_segment),
+                          format("0, as options.segments is {}: give one of the two", options.segments));
   }
 }
 
@@ -97,9 +97,9 @@ void check_queueable(const SolveOptions& options) {
   expect(options.at_limit != AtLimit::throw_exception, "options.at_limit", "throw_exception",
          "complete_sequentially or return_iterate");
   expect(std::isinf(options.sensitivity_limit), "options.sensitivity_limit",
-         fmt::format("{}", options.sensitivity_limit), "infinity");
-  expect(options.window_steps == 0, "options.window_steps", fmt::format("{}", options.window_steps), "0");
-  expect(options.keep_every == 1, "options.keep_every", fmt::format("{}", options.keep_every), "1");
+         format("{}", options.sensitivity_limit), "infinity");
+  expect(options.window_steps == 0, "options.window_steps", format("{}", options.window_steps), "0");
+  expect(options.keep_every == 1, "options.keep_every", format("{}", options.keep_every), "1");
   expect(!options.observer, "options.observer", "a function", "none");
   expect(!options.estimate_growth, "options.estimate_growth", "true", "false");
   expect(!options.measure_time, "options.measure_time", "true", "false");
