@@ -22,7 +22,7 @@ inline constexpr int widest_dense = 32;
 
 // Usual merges take 28 to 89 steps on average (GRUs at PyTorch's initialisation), and the slowest twice that.
 inline constexpr PlannerThresholds planner_table[] = {
-    {"host", 128, 192, 4, 4, "two threads of an AMD EPYC, 2026-11"},
+    {"host", 512, 256, 4, 4, "two threads of an AMD EPYC, 2026-11-30"},
     {"cuda 9.0", 512, 128, 1, 4, "NVIDIA H200, 2026-11-30"},
 };
 
