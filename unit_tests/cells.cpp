@@ -35,25 +35,27 @@ double worst_error(Function function, Truth truth, double bound) {
 }
 
 template <class Gates>
-void check_partials() {
+void check_partials(const elaphos::impl::GatedUnit<Gates, double>& unit) {
   constexpr int gates = Gates::count, states = Gates::states;
   std::mt19937_64 generator(5);
   std::normal_distribution<double> normal(0, 1.5);
   constexpr double h_step = 1e-6;
   for (int sample = 0; sample < 1000; ++sample) {
     double input[gates], hidden[gates], own[states], by_gate[states][gates], direct[states][states];
+    double weights[unit.weights];
+    for (double& number : weights) number = normal(generator);
     for (double& number : input) number = normal(generator);
     for (double& number : hidden) number = normal(generator);
     for (double& number : own) number = normal(generator);
-    Gates::partials(input, hidden, own, by_gate, direct);
+    unit.partials(input, hidden, weights, own, by_gate, direct);
     // Central differences by the number at `argument`, of all states.
     const auto check = [&](double& argument, auto derivative) {
       double above[states], below[states];
       const double centre = argument;
       argument = centre + h_step;
-      Gates::next(input, hidden, own, above);
+      unit.next(input, hidden, weights, own, above);
       argument = centre - h_step;
-      Gates::next(input, hidden, own, below);
+      unit.next(input, hidden, weights, own, below);
       argument = centre;
       for (int s = 0; s < states; ++s) CHECK(std::abs(derivative(s) - (above[s] - below[s]) / (2 * h_step)) < 1e-8);
     };
@@ -68,8 +70,10 @@ TEMPLATE_TEST_CASE("cells: sigmoid and tanh on the host are accurate to a few un
                    double) {
   const auto sigmoid = [](TestType x) { return elaphos::impl::sigmoid(x); };
   const auto tanh = [](TestType x) { return elaphos::impl::hyperbolic_tangent(x); };
-  CHECK(worst_error<TestType>(sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, 80) < 3);
-  CHECK(worst_error<TestType>(tanh, [](long double x) { return std::tanh(x); }, 25) < 3);
+  CHECK(worst_error<TestType>(
+            sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, 80) < 3);
+  CHECK(worst_error<TestType>(
+            tanh, [](long double x) { return std::tanh(x); }, 25) < 3);
 }
 
 TEMPLATE_TEST_CASE("cells: the exponential on the host is accurate to two units of the last place", "", float, double) {
@@ -78,7 +82,8 @@ TEMPLATE_TEST_CASE("cells: the exponential on the host is accurate to two units 
     const TestType fraction = elaphos::impl::reduced_exponential_minus_one(x, power);
     return elaphos::impl::multiply_add(power, fraction, power);
   };
-  CHECK(worst_error<TestType>(exponential, [](long double x) { return std::exp(x); }, 86) <= 2);
+  CHECK(worst_error<TestType>(
+            exponential, [](long double x) { return std::exp(x); }, 86) <= 2);
 }
 
 TEMPLATE_TEST_CASE("cells: extreme arguments", "", float, double) {
@@ -96,7 +101,18 @@ TEMPLATE_TEST_CASE("cells: extreme arguments", "", float, double) {
 }
 
 TEST_CASE("cells: derivatives of the gates") {
-  check_partials<elaphos::impl::ElmanGates>();
-  check_partials<elaphos::impl::GruGates>();
-  check_partials<elaphos::impl::LstmGates>();
+  using namespace elaphos::impl;
+  check_partials<ElmanGates>({});
+  check_partials<GruGates>({});
+  check_partials<GruResetBeforeGates>({});
+  check_partials<LemGates>({{{}, 0.7}});
+  check_partials<MinGruGates>({});
+  check_partials<MinLstmGates>({});
+  for (const bool coupled : {false, true}) {
+    for (const bool peepholes : {false, true}) {
+      check_partials<LstmGates>({{{}, coupled, peepholes}});
+      check_partials<LstmGates>({{{}, coupled, peepholes}, 0.75, 0.25, true});
+    }
+  }
+  check_partials<GruGates>({{}, 1, -0.5, true});
 }

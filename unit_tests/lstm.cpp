@@ -2,6 +2,7 @@
 // The LSTM: a cell whose units have two states, h and c, of which the matrices see only h.
 #include "support/layers.hpp"
 #include "support/methods.hpp"
+#include "support/one_pass.hpp"
 
 #include <elaphos/impl/runs_on_host.hpp>
 
@@ -112,42 +113,19 @@ void check_sensitivities(int H, std::int64_t T, std::int64_t B, Sensitivity sens
   }
 
   const elaphos::Lstm cell(test::weights_on_device<Scalar>(problem.layer));
-  elaphos::Workspace<Exec> workspace;
-  using Propagator = elaphos::impl::GatedPropagator<Exec, elaphos::impl::LstmGates, Scalar>;
-  const Propagator propagator(Exec(), cell.weights(), workspace);
+  const auto propagate = [&] {
+    return test::propagate_once(cell, problem.y0, problem.x, problem.y, sensitivity, expected.size());
+  };
   if (sensitivity == Sensitivity::dense && refused(H, Method::newton)) {
-    CHECK_THROWS_AS(propagator.check_sensitivity(sensitivity), elaphos::InvalidArgument);
+    CHECK_THROWS_AS(propagate(), elaphos::InvalidArgument);
     return;
   }
-  propagator.check_sensitivity(sensitivity);
-  std::vector<std::int64_t> flat(batch);
-  for (std::size_t b = 0; b < batch; ++b) flat[b] = static_cast<std::int64_t>(b);
-  const auto active = test::to_device<elaphos::VectorView<std::int64_t, test::Memory>>(flat, B);
-  Kokkos::View<Scalar*, test::Memory> sensitivities("test::sensitivities", expected.size());
-  Kokkos::deep_copy(sensitivities, Scalar(NAN));
-  Kokkos::View<elaphos::impl::SegmentRecord<Scalar>*, test::Memory> records("test::records", batch);
-  elaphos::impl::SegmentArguments<Scalar> arguments{};
-  arguments.problem = {problem.y0.data(), problem.x.data(), problem.y.data(), 0, T, B, static_cast<int>(D), 2};
-  arguments.segments = 1;
-  arguments.steps_per_segment = T;
-  arguments.active = active.data();
-  arguments.active_count = B;
-  arguments.nodes = problem.y0.data();
-  arguments.sensitivities = sensitivities.data();
-  arguments.records = records.data();
-  arguments.sensitivity = sensitivity;
-  arguments.merge = elaphos::Merge::tolerance;
-  arguments.pass = elaphos::impl::Pass::propagate;
-  propagator.run(Exec(), arguments);
-  Exec().fence();
-
+  const auto result = propagate();
   const double tolerance = std::is_same_v<Scalar, double> ? 1e-10 : 1e-5;
-  CHECK(test::largest_difference(test::to_host(sensitivities), expected) <= tolerance);
+  CHECK(test::largest_difference(result.sensitivities, expected) <= tolerance);
   if (T > 1) return;
   // Over one step the growth is the largest entry.
-  Scalar growth = 0;
-  for (const auto& record : test::to_host(records)) growth = std::max(growth, record.growth);
-  CHECK(std::abs(static_cast<double>(growth - largest)) <= tolerance);
+  CHECK(std::abs(static_cast<double>(result.growth - largest)) <= tolerance);
 }
 
 elaphos::SolveOptions options_of(std::int64_t segments, Method method) {

@@ -5,8 +5,12 @@
 #include <elaphos/autodiff.hpp>
 #include <elaphos/batched_recurrence.hpp>
 #include <elaphos/cells/elman.hpp>
+#include <elaphos/cells/blended.hpp>
 #include <elaphos/cells/gru.hpp>
+#include <elaphos/cells/gru_reset_before.hpp>
+#include <elaphos/cells/lem.hpp>
 #include <elaphos/cells/lstm.hpp>
+#include <elaphos/cells/minimal.hpp>
 #include <elaphos/check_jacobian.hpp>
 #include <elaphos/check_recurrence.hpp>
 #include <elaphos/dual.hpp>

@@ -72,7 +72,8 @@ struct TraitsOf<Cell> {
   static auto propagator(const ExecutionSpace& exec, const Cell& cell, Workspace<ExecutionSpace>& workspace) {
     static_assert(Kokkos::SpaceAccessibility<ExecutionSpace, typename Cell::memory_space>::accessible,
                   "Elaphos: the execution space cannot reach this cell's weights; make the cell in the space's memory");
-    return GatedPropagator<ExecutionSpace, typename Cell::gates, scalar_type>(exec, cell.weights(), workspace);
+    return GatedPropagator<ExecutionSpace, typename Cell::gates, scalar_type>(exec, cell.weights(), cell.unit(),
+                                                                                workspace);
   }
 };
 

@@ -22,8 +22,10 @@ struct GatedHostKernel {
   static constexpr int gates = Gates::count;
   static constexpr int states = Gates::states;
   static constexpr int row = gates * Width;
+  static constexpr int early_row = (gates - Gates::late) * Width;  // gates whose product is with h
 
   PackedWeights<Scalar> weights;
+  GatedUnit<Gates, Scalar> unit_step;
   SegmentArguments<Scalar> arguments;
 
   void operator()(std::int64_t index) const {
@@ -41,7 +43,7 @@ struct GatedHostKernel {
   // Pre-activations of all gates, W x + b and W h + b apart, unit index fastest.
   struct PreActivations {
     alignas(64) Scalar input[row];
-    alignas(64) Scalar hidden[row];
+    alignas(64) Scalar hidden[row] = {};
 
     void gather(int unit, Scalar (&of_input)[gates], Scalar (&of_hidden)[gates]) const {
       unrolled<gates>([&](auto g) {
@@ -51,23 +53,47 @@ struct GatedHostKernel {
     }
   };
 
-  void pre_activate(const Scalar* h, const Scalar* x, PreActivations& out) const {
-    multiply(weights.input_weights, weights.input_bias, x, weights.input_size, out.input);
-    multiply(weights.hidden_weights, weights.hidden_bias, h, weights.hidden_size, out.hidden);
+  void pre_activate(const Scalar* state, const Scalar* x, PreActivations& out) const {
+    multiply<0, row>(weights.input_weights, weights.input_bias, x, weights.input_size, out.input);
+    if constexpr (Gates::recurrent) multiply_hidden<0, early_row>(state, out);
+    if constexpr (Gates::late > 0) {
+      alignas(64) Scalar between[Width];
+      make_between(out, state, between);
+      multiply_hidden<early_row, row>(between, out);
+    }
   }
 
-  // Sums that fit in 12 vector registers of 16 bytes, or fewer wider ones: a divisor of the row.
-  static constexpr int block_of_sums() {
-    int block = row;
-    while (block * sizeof(Scalar) > 192) block /= 2;
-    return block;
+  void make_between(const PreActivations& KOKKOS_RESTRICT at, const Scalar* KOKKOS_RESTRICT state,
+                    Scalar* KOKKOS_RESTRICT between) const {
+    for (int unit = 0; unit < Width; ++unit) {
+      Scalar input[gates], hidden[gates], own[states];
+      at.gather(unit, input, hidden);
+      unrolled<states>([&](auto s) { own[s] = state[s * Width + unit]; });
+      between[unit] = unit_step.of.between(input, hidden, own);
+    }
   }
 
-  // out = bias + sum over k of factor[k] * column k, in ascending order of k.
+  // Sums that fit in 12 vector registers of 16 bytes, or fewer wider ones: a divisor of so many.
+  static constexpr int block_of_sums(int sums) {
+    while (static_cast<std::size_t>(sums) * sizeof(Scalar) > 192) sums /= 2;
+    return sums;
+  }
+
+  template <int from, int to>
+  void multiply_hidden(const Scalar* factors, PreActivations& out) const {
+    if (weights.head_size == weights.hidden_size) {
+      multiply<from, to>(weights.hidden_weights, weights.hidden_bias, factors, weights.hidden_size, out.hidden);
+    } else {
+      multiply_heads<from, to>(factors, out.hidden);
+    }
+  }
+
+  // out = bias + sum over k of factor[k] * column k, in ascending order of k; of entries from ... to - 1.
+  template <int from, int to>
   static void multiply(const Scalar* columns, const Scalar* bias, const Scalar* factors, int count, Scalar* out) {
-    constexpr int block = block_of_sums();
-    static_assert(row % block == 0);
-    for (int first = 0; first < row; first += block) {
+    constexpr int block = block_of_sums(to - from);
+    static_assert((to - from) % block == 0);
+    for (int first = from; first < to; first += block) {
       Scalar sums[block];
       for (int c = 0; c < block; ++c) sums[c] = bias[first + c];
       for (int k = 0; k < count; ++k) {
@@ -79,35 +105,64 @@ struct GatedHostKernel {
     }
   }
 
+  // The same where units see their own head only: k counts within it.
+  template <int from, int to>
+  void multiply_heads(const Scalar* factors, Scalar* out) const {
+    const int H = weights.hidden_size, K = weights.head_size;
+    for (int c = from; c < to; ++c) out[c] = weights.hidden_bias[c];
+    for (int k = 0; k < K; ++k) {
+      alignas(64) Scalar seen[Width] = {};
+      for (int unit = 0; unit < H; ++unit) seen[unit] = factors[unit - unit % K + k];
+      const Scalar* column = weights.hidden_weights + std::int64_t(k) * row;
+      for (int g = from; g < to; g += Width) {
+        for (int unit = 0; unit < Width; ++unit) {
+          out[g + unit] = multiply_add(seen[unit], column[g + unit], out[g + unit]);
+        }
+      }
+    }
+  }
+
   using Partials = GatedPartials<Gates, Scalar, Width>;
+  using Unit = GatedUnit<Gates, Scalar>;
 
   // Restrict: compilers check only so many pairs of arrays for overlaps, then give vector code up.
-  static void activate(const PreActivations& KOKKOS_RESTRICT at, const Scalar* KOKKOS_RESTRICT state,
-                       Scalar* KOKKOS_RESTRICT next) {
+  void activate(const PreActivations& KOKKOS_RESTRICT at, const Scalar* KOKKOS_RESTRICT state,
+                Scalar* KOKKOS_RESTRICT next) const {
     for (int unit = 0; unit < Width; ++unit) {
-      Scalar input[gates], hidden[gates], own[states], own_next[states];
+      Scalar input[gates], hidden[gates], own_weights[Unit::weights], own[states], own_next[states];
       at.gather(unit, input, hidden);
-      unrolled<states>([&](auto s) { own[s] = state[s * Width + unit]; });
-      Gates::next(input, hidden, own, own_next);
+      gather(unit, state, own_weights, own);
+      unit_step.next(input, hidden, own_weights, own, own_next);
       unrolled<states>([&](auto s) { next[s * Width + unit] = own_next[s]; });
     }
   }
 
   // In one loop with the step, so that the compiler shares the gates' values between the two.
-  static void activate(const PreActivations& KOKKOS_RESTRICT at, const Scalar* KOKKOS_RESTRICT state,
-                       Scalar* KOKKOS_RESTRICT next, Partials& KOKKOS_RESTRICT partials) {
+  void activate(const PreActivations& KOKKOS_RESTRICT at, const Scalar* KOKKOS_RESTRICT state,
+                Scalar* KOKKOS_RESTRICT next, Partials& KOKKOS_RESTRICT partials) const {
     for (int unit = 0; unit < Width; ++unit) {
-      Scalar input[gates], hidden[gates], own[states], own_next[states], by_gate[states][gates], direct[states][states];
+      Scalar input[gates], hidden[gates], own_weights[Unit::weights], own[states], own_next[states];
+      Scalar by_gate[states][gates], direct[states][states];
       at.gather(unit, input, hidden);
-      unrolled<states>([&](auto s) { own[s] = state[s * Width + unit]; });
-      Gates::next(input, hidden, own, own_next);
-      Gates::partials(input, hidden, own, by_gate, direct);
+      gather(unit, state, own_weights, own);
+      unit_step.next(input, hidden, own_weights, own, own_next);
+      unit_step.partials(input, hidden, own_weights, own, by_gate, direct);
       unrolled<states>([&](auto s) {
         next[s * Width + unit] = own_next[s];
         unrolled<gates>([&](auto g) { partials.by_gate[s][g][unit] = by_gate[s][g]; });
         unrolled<states>([&](auto r) { partials.direct[s][r][unit] = direct[s][r]; });
       });
+      if constexpr (Gates::late > 0) {
+        unit_step.of.between_partials(input, hidden, own, by_gate[0], direct[0]);
+        unrolled<gates>([&](auto g) { partials.by_gate[states][g][unit] = by_gate[0][g]; });
+        unrolled<states>([&](auto r) { partials.direct[states][r][unit] = direct[0][r]; });
+      }
     }
+  }
+
+  void gather(int unit, const Scalar* state, Scalar (&own_weights)[Unit::weights], Scalar (&own)[states]) const {
+    unrolled<Gates::unit_weights>([&](auto k) { own_weights[k] = weights.unit_weights[k * Width + unit]; });
+    unrolled<states>([&](auto s) { own[s] = state[s * Width + unit]; });
   }
 
   // Between memory and the padded state.

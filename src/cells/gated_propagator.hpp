@@ -26,13 +26,14 @@ inline int padded_width(int hidden_size) {
 template <class ExecutionSpace, class Gates, class Scalar>
 GatedPropagator<ExecutionSpace, Gates, Scalar>::GatedPropagator(const ExecutionSpace& exec,
                                                                 const GatedWeights<Scalar>& weights,
+                                                                const GatedUnit<Gates, Scalar>& unit,
                                                                 Workspace<ExecutionSpace>& workspace)
-    : m_packed{}, m_width(padded_width(weights.hidden_size)) {
+    : m_packed{}, m_unit(unit), m_width(padded_width(weights.hidden_size)) {
   if (weights.hidden_size > widest) {
     throw InvalidArgument("hidden size", std::to_string(weights.hidden_size),
                           "at most " + std::to_string(widest) + ", the widest compiled cell");
   }
-  PackWeights<Scalar> pack{weights, nullptr, Gates::count, m_width};
+  PackWeights<Scalar> pack{weights, nullptr, Gates::count, m_width, Gates::unit_weights, Gates::recurrent};
   pack.to = workspace.template reserve<Scalar>(exec, Buffer::packed_weights, static_cast<std::size_t>(pack.entries()));
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for("Elaphos::pack_weights", Policy(exec, 0, pack.entries()), pack);
@@ -55,7 +56,7 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
 /// Launches the kernel for one width and one sensitivity on whichever mapping suits the space.
 template <class ExecutionSpace, class Gates, class Scalar, int Width, Sensitivity Carried>
 void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
-                  const SegmentArguments<Scalar>& arguments) {
+                  const GatedUnit<Gates, Scalar>& unit, const SegmentArguments<Scalar>& arguments) {
   if constexpr (runs_on_host<ExecutionSpace>) {
     // Segments merge after different numbers of steps: threads take them one by one.
     using Policy =
@@ -63,42 +64,42 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
     Policy policy(exec, 0, arguments.active_count);
     policy.set_chunk_size(1);
     Kokkos::parallel_for("Elaphos::propagate_gated", policy,
-                         GatedHostKernel<Gates, Scalar, Width, Carried>{weights, arguments});
+                         GatedHostKernel<Gates, Scalar, Width, Carried>{weights, unit, arguments});
   } else {
     using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
     using Kernel = GatedTeamKernel<typename Policy::member_type, Gates, Scalar, Width, Carried>;
     Policy policy(exec, static_cast<int>(arguments.active_count), Width);
     policy.set_scratch_size(0, Kokkos::PerTeam(Kernel::Layout::bytes + 16));
-    Kokkos::parallel_for("Elaphos::propagate_gated", policy, Kernel{weights, arguments});
+    Kokkos::parallel_for("Elaphos::propagate_gated", policy, Kernel{weights, unit, arguments});
   }
 }
 
 /// Whether a dense product of this width fits: on a device its Jacobian lives in a team's scratch, and a lane holds its
 /// unit's columns in registers.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
-inline constexpr bool dense_fits =
-    runs_on_host<ExecutionSpace> || (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
-                                     Gates::states * Gates::states * Width <= 64);
+inline constexpr bool dense_fits = runs_on_host<ExecutionSpace> ||
+                                   (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
+                                    Gates::states * Gates::states * Width <= 64);
 
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
-void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
+void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights, const GatedUnit<Gates, Scalar>& unit,
                const SegmentArguments<Scalar>& arguments) {
   switch (arguments.sensitivity) {
     case Sensitivity::dense:
       if constexpr (dense_fits<ExecutionSpace, Gates, Scalar, Width>) {
-        launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::dense>(exec, weights, arguments);
+        launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::dense>(exec, weights, unit, arguments);
       }
       break;
     case Sensitivity::block:
       if constexpr (Gates::states > 1) {
-        launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::block>(exec, weights, arguments);
+        launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::block>(exec, weights, unit, arguments);
       }
       break;
     case Sensitivity::diagonal:
-      launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::diagonal>(exec, weights, arguments);
+      launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::diagonal>(exec, weights, unit, arguments);
       break;
     default:
-      launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::none>(exec, weights, arguments);
+      launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::none>(exec, weights, unit, arguments);
   }
 }
 
@@ -121,12 +122,18 @@ template <class ExecutionSpace, class Gates, class Scalar>
 void GatedPropagator<ExecutionSpace, Gates, Scalar>::run(const ExecutionSpace& exec,
                                                          const SegmentArguments<Scalar>& arguments) const {
   switch (m_width) {
-    case 4: return run_gated<ExecutionSpace, Gates, Scalar, 4>(exec, m_packed, arguments);
-    case 8: return run_gated<ExecutionSpace, Gates, Scalar, 8>(exec, m_packed, arguments);
-    case 16: return run_gated<ExecutionSpace, Gates, Scalar, 16>(exec, m_packed, arguments);
-    case 32: return run_gated<ExecutionSpace, Gates, Scalar, 32>(exec, m_packed, arguments);
-    case 64: return run_gated<ExecutionSpace, Gates, Scalar, 64>(exec, m_packed, arguments);
-    default: return run_gated<ExecutionSpace, Gates, Scalar, 128>(exec, m_packed, arguments);
+    case 4:
+      return run_gated<ExecutionSpace, Gates, Scalar, 4>(exec, m_packed, m_unit, arguments);
+    case 8:
+      return run_gated<ExecutionSpace, Gates, Scalar, 8>(exec, m_packed, m_unit, arguments);
+    case 16:
+      return run_gated<ExecutionSpace, Gates, Scalar, 16>(exec, m_packed, m_unit, arguments);
+    case 32:
+      return run_gated<ExecutionSpace, Gates, Scalar, 32>(exec, m_packed, m_unit, arguments);
+    case 64:
+      return run_gated<ExecutionSpace, Gates, Scalar, 64>(exec, m_packed, m_unit, arguments);
+    default:
+      return run_gated<ExecutionSpace, Gates, Scalar, 128>(exec, m_packed, m_unit, arguments);
   }
 }
 

@@ -16,26 +16,47 @@ namespace elaphos::impl {
 /// no other loop.
 template <int count, class Body>
 void unrolled(const Body& body) {
-  [&]<int... i>(std::integer_sequence<int, i...>) {
-    (body(std::integral_constant<int, i>()), ...);
-  }(std::make_integer_sequence<int, count>());
+  [&]<int... i>(std::integer_sequence<int, i...>) { (body(std::integral_constant<int, i>()), ...); }
+  (std::make_integer_sequence<int, count>());
 }
 
-/// Derivatives of a step, unit index fastest, as `Gates::partials` names them.
+/// Derivatives of a step, unit index fastest, as `Gates::partials` names them. What late gates multiply is a row like
+/// those of the states, behind them.
 template <class Gates, class Scalar, int Width>
 struct GatedPartials {
-  static constexpr int gates = Gates::count, states = Gates::states;
-  alignas(64) Scalar by_gate[states][gates][Width];
-  alignas(64) Scalar direct[states][states][Width];
+  static constexpr int gates = Gates::count, states = Gates::states, early = gates - Gates::late;
+  alignas(64) Scalar by_gate[states + Gates::late][gates][Width];
+  alignas(64) Scalar direct[states + Gates::late][states][Width];
 
   /// d next[s] / d own[r] of one unit: what no other unit has a part in.
   template <int s, int r>
   Scalar own(const PackedWeights<Scalar>& packed, int unit) const {
     Scalar entry = direct[s][r][unit];
     if constexpr (r == 0) {
-      unrolled<gates>([&](auto g) { entry += by_gate[s][g][unit] * packed.hidden_diagonal[g * Width + unit]; });
+      unrolled<early>([&](auto g) { entry += by_gate[s][g][unit] * packed.hidden_diagonal[g * Width + unit]; });
     }
+    if constexpr (Gates::late > 0) entry += by_gate[s][early][unit] * late<r>(packed, unit);
     return entry;
+  }
+
+ private:
+  // d (W `between`)[unit] / d own[r] of the late gate: over all units k that the unit sees, since each k sees it.
+  template <int r>
+  Scalar late(const PackedWeights<Scalar>& packed, int unit) const {
+    const std::int64_t H = packed.hidden_size, K = packed.head_size;
+    if (unit >= H) return Scalar(0);
+    Scalar sum = packed.hidden_diagonal[early * Width + unit] * direct[states][r][unit];
+    if constexpr (r == 0) {
+      const std::int64_t first = unit - unit % K;
+      for (std::int64_t k = 0; k < K; ++k) {
+        Scalar seen = 0;
+        unrolled<early>([&](auto g) {
+          seen += by_gate[states][g][first + k] * packed.hidden_rows[(g * H + first + k) * K + unit % K];
+        });
+        sum += packed.hidden_weights[(k * gates + early) * Width + unit] * seen;
+      }
+    }
+    return sum;
   }
 };
 
@@ -43,11 +64,12 @@ struct GatedPartials {
 ///
 /// `diagonal`: a number a state, (states, Width). `block`: a matrix a unit, (states, states, Width). `dense`: row-major
 /// with padded units, (states, Width, states, Width); per step it costs states^2 H^3 multiply-adds for the product and
-/// states G H^2 for the Jacobian, in which only the columns of h couple units.
+/// states G H^2 for the Jacobian, in which only the columns of h couple units; a late gate 2 states H^3 more.
 template <class Gates, class Scalar, int Width, Sensitivity Carried>
 class GatedTangent {
   static constexpr int gates = Gates::count, states = Gates::states;
   static constexpr int columns = states * Width;  // of the dense product
+  static constexpr int rows = (states + Gates::late) * Width;
   using Partials = GatedPartials<Gates, Scalar, Width>;
 
  public:
@@ -98,7 +120,7 @@ class GatedTangent {
                                    : Carried == Sensitivity::block  ? Width
                                                                     : 1;
   alignas(64) Scalar value[entries];
-  alignas(64) Scalar product[Carried == Sensitivity::dense ? entries : 1];
+  alignas(64) Scalar product[Carried == Sensitivity::dense ? rows * columns : 1];
   WorstStretch<Scalar> stretch[stretches];
 
   void multiply_diagonal(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
@@ -136,31 +158,49 @@ class GatedTangent {
     for (int j = 0; j < packed.hidden_size; ++j) stretch[j].add(after[j] / before[j]);
   }
 
-  // product(s, :) = sum over r of J(s, r) value(r, :). The columns of h are full and made on the way, one a unit k; the
-  // others hold their own unit's entry only.
+  // product(s, :) = sum over r of J(s, r) value(r, :). The columns of h are full, within a head, and made on the way,
+  // one a unit k; the others hold their own unit's entry only. What late gates multiply is one more s, from which they
+  // then make their part of the others.
   void multiply_dense(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
-    const int H = packed.hidden_size;
-    for (int i = 0; i < entries; ++i) product[i] = Scalar(0);
+    const int H = packed.hidden_size, K = packed.head_size;
+    for (int i = 0; i < rows * columns; ++i) product[i] = Scalar(0);
     for (int k = 0; k < H; ++k) {
-      const Scalar* weight = packed.hidden_weights + std::int64_t(k) * gates * Width;
-      for (int s = 0; s < states; ++s) {
+      const int first = k - k % K;
+      const Scalar* weight = packed.hidden_weights + std::int64_t(k - first) * gates * Width;
+      for (int s = 0; s < states + Gates::late; ++s) {
         alignas(64) Scalar column[Width];
         for (int j = 0; j < Width; ++j) {
           Scalar entry = j == k ? partials.direct[s][0][j] : Scalar(0);
-          for (int g = 0; g < gates; ++g) entry += partials.by_gate[s][g][j] * weight[g * Width + j];
+          if constexpr (Gates::recurrent) {
+            for (int g = 0; g < Partials::early; ++g) entry += partials.by_gate[s][g][j] * weight[g * Width + j];
+          }
           column[j] = entry;
         }
-        for (int j = 0; j < H; ++j) add_row(s, j, column[j], 0, k);
-        for (int r = 1; r < states; ++r) add_row(s, k, partials.direct[s][r][k], r, k);
+        for (int j = first; j < first + K; ++j) add_row(s, j, column[j], value + k * columns);
+        for (int r = 1; r < states; ++r) add_row(s, k, partials.direct[s][r][k], value + (r * Width + k) * columns);
       }
     }
+    if constexpr (Gates::late > 0) add_late(packed, partials);
     if (growth_wanted) stretch[0].add(largest(product, H) / largest(value, H));
     std::memcpy(value, product, sizeof value);
   }
 
-  void add_row(int s, int j, Scalar factor, int r, int k) {
+  void add_late(const PackedWeights<Scalar>& packed, const Partials& partials) {
+    constexpr int late = Partials::early;
+    const int H = packed.hidden_size, K = packed.head_size;
+    for (int k = 0; k < H; ++k) {
+      const int first = k - k % K;
+      const Scalar* weight = packed.hidden_weights + (std::int64_t(k - first) * gates + late) * Width;
+      for (int s = 0; s < states; ++s) {
+        for (int j = first; j < first + K; ++j) {
+          add_row(s, j, partials.by_gate[s][late][j] * weight[j], product + (states * Width + k) * columns);
+        }
+      }
+    }
+  }
+
+  void add_row(int s, int j, Scalar factor, const Scalar* from) {
     Scalar* to = product + (s * Width + j) * columns;
-    const Scalar* from = value + (r * Width + k) * columns;
     for (int c = 0; c < columns; ++c) to[c] += factor * from[c];
   }
 

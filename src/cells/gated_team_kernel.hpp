@@ -22,11 +22,15 @@ struct GatedTeamKernel {
   static constexpr int gates = Gates::count;
   static constexpr int states = Gates::states;
   static constexpr int row = gates * Width;
-  static constexpr bool weights_in_registers = sizeof(Scalar) * row <= 512;
+  static constexpr int early = gates - Gates::late;  // gates whose product is with h
+  static constexpr bool weights_in_registers = Gates::recurrent && sizeof(Scalar) * row <= 512;
   using Layout = GatedTeamScratch<Gates, Scalar, Width, Carried>;
   using Tangent = TeamTangent<Gates, Scalar, Width, Carried>;
 
+  using Unit = GatedUnit<Gates, Scalar>;
+
   PackedWeights<Scalar> weights;
+  Unit unit_step;
   SegmentArguments<Scalar> arguments;
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
@@ -45,6 +49,7 @@ struct GatedTeamKernel {
     int* const differs;  // three flags in turn: one is written, one is read, one is cleared
     Scalar weight[weights_in_registers ? row : 1];
     Scalar own_weight[gates];
+    Scalar unit_weight[Unit::weights];
     Tangent tangent;
 
     KOKKOS_FUNCTION Lane(const GatedTeamKernel& owner, const Member& team)
@@ -52,13 +57,15 @@ struct GatedTeamKernel {
           member(team),
           unit(team.team_rank()),
           real(unit < owner.weights.hidden_size),
-          shared(static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16))),
+          shared(
+              static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16))),
           differs(reinterpret_cast<int*>(shared + Layout::scalars)),
           tangent(unit) {
       if constexpr (weights_in_registers) {
         for (int c = 0; c < row; ++c) weight[c] = load_weight(c / gates, c % gates);
       }
       for (int g = 0; g < gates; ++g) own_weight[g] = owner.weights.hidden_diagonal[g * Width + unit];
+      for (int k = 0; k < Gates::unit_weights; ++k) unit_weight[k] = owner.weights.unit_weights[k * Width + unit];
       if (unit < Layout::flags) differs[unit] = 0;
     }
 
@@ -86,9 +93,9 @@ struct GatedTeamKernel {
       }
     }
 
-    // The unit's pre-activations from the state in scratch half `half`.
-    KOKKOS_FORCEINLINE_FUNCTION void pre_activate(const Scalar* x, int half, Scalar (&input)[gates],
-                                                  Scalar (&hidden)[gates]) const {
+    // The unit's pre-activations from the state in scratch half `half`. With late gates there is a barrier in between.
+    KOKKOS_FORCEINLINE_FUNCTION void pre_activate(const Scalar* x, int half, const Scalar (&own)[states],
+                                                  Scalar (&input)[gates], Scalar (&hidden)[gates]) const {
       const PackedWeights<Scalar>& w = kernel.weights;
       for (int g = 0; g < gates; ++g) input[g] = w.input_bias[g * Width + unit];
       for (int i = 0; i < w.input_size; ++i) {
@@ -97,11 +104,30 @@ struct GatedTeamKernel {
         }
       }
       for (int g = 0; g < gates; ++g) hidden[g] = w.hidden_bias[g * Width + unit];
-      const Scalar* h = shared + Layout::state + half * Width;
-      ELAPHOS_UNROLL
-      for (int k = 0; k < Width; ++k) {
-        const Scalar h_k = h[k];
-        for (int g = 0; g < gates; ++g) hidden[g] = multiply_add(h_k, recurrent_weight(k, g), hidden[g]);
+      if constexpr (Gates::recurrent) multiply_hidden<0, early>(shared + Layout::state + half * Width, hidden);
+      if constexpr (Gates::late > 0) {
+        shared[Layout::between + unit] = kernel.unit_step.of.between(input, hidden, own);
+        member.team_barrier();
+        multiply_hidden<early, gates>(shared + Layout::between, hidden);
+      }
+    }
+
+    // Adds the products of gates from ... to - 1 with a factor a unit, within the unit's head.
+    template <int from, int to>
+    KOKKOS_FORCEINLINE_FUNCTION void multiply_hidden(const Scalar* factors, Scalar (&hidden)[gates]) const {
+      const int H = kernel.weights.hidden_size, K = kernel.weights.head_size;
+      if (K == H) {
+        ELAPHOS_UNROLL
+        for (int k = 0; k < Width; ++k) {
+          const Scalar factor = factors[k];
+          for (int g = from; g < to; ++g) hidden[g] = multiply_add(factor, recurrent_weight(k, g), hidden[g]);
+        }
+        return;
+      }
+      if (!real) return;
+      const Scalar* seen = factors + (unit - unit % K);
+      for (int k = 0; k < K; ++k) {
+        for (int g = from; g < to; ++g) hidden[g] = multiply_add(seen[k], load_weight(k, g), hidden[g]);
       }
     }
 
@@ -129,9 +155,9 @@ struct GatedTeamKernel {
       while (t < range.end && !merged) {
         const std::int64_t entry = t * problem.batch + range.sequence;
         Scalar input[gates], hidden[gates];
-        pre_activate(problem.x + entry * kernel.weights.input_size, half, input, hidden);
+        pre_activate(problem.x + entry * kernel.weights.input_size, half, own, input, hidden);
         Scalar next[states];
-        Gates::next(input, hidden, own, next);
+        kernel.unit_step.next(input, hidden, unit_weight, own, next);
         if (Carried != Sensitivity::none && propagating) advance_tangent(input, hidden, own);
 
         Scalar* y = problem.y + entry * D + unit;
@@ -184,29 +210,97 @@ struct GatedTeamKernel {
     KOKKOS_FUNCTION void advance_tangent(const Scalar (&input)[gates], const Scalar (&hidden)[gates],
                                          const Scalar (&own)[states]) {
       Scalar by_gate[states][gates], direct[states][states];
-      Gates::partials(input, hidden, own, by_gate, direct);
+      kernel.unit_step.partials(input, hidden, unit_weight, own, by_gate, direct);
       const bool growth_wanted = kernel.arguments.merge == Merge::tolerance;
       if constexpr (Carried == Sensitivity::dense) {
         Scalar* jacobian = shared + Layout::jacobian;
+        if constexpr (Gates::late > 0) {
+          Scalar of_between[gates], direct_between[states];
+          kernel.unit_step.of.between_partials(input, hidden, own, of_between, direct_between);
+          write_jacobian_row(shared + Layout::between_jacobian, of_between, direct_between);
+          member.team_barrier();
+        }
         for (int s = 0; s < states; ++s) {
-          Scalar* own_row = jacobian + (s * Width + unit) * Layout::jacobian_row;
-          ELAPHOS_UNROLL
-          for (int k = 0; k < Width; ++k) {
-            Scalar entry = k == unit ? direct[s][0] : Scalar(0);
-            for (int g = 0; g < gates; ++g) entry += by_gate[s][g] * recurrent_weight(k, g);
-            own_row[k] = entry;
-          }
-          for (int r = 1; r < states; ++r) own_row[Width + r - 1] = direct[s][r];
+          Scalar* own_row = jacobian + s * Width * Layout::jacobian_row;
+          write_jacobian_row(own_row, by_gate[s], direct[s]);
+          if constexpr (Gates::late > 0) add_late(own_row + unit * Layout::jacobian_row, by_gate[s][early]);
         }
         member.team_barrier();
         tangent.multiply_dense(jacobian, growth_wanted);
         // The barrier of the step that follows keeps the next Jacobian from overwriting this one too early.
       } else {
         // What no other unit has a part in.
+        Scalar late[states] = {};
+        if constexpr (Gates::late > 0) own_late(input, hidden, own, late);
         for (int s = 0; s < states; ++s) {
-          for (int g = 0; g < gates; ++g) direct[s][0] += by_gate[s][g] * own_weight[g];
+          for (int g = 0; g < early; ++g) direct[s][0] += by_gate[s][g] * own_weight[g];
+          if constexpr (Gates::late > 0) {
+            for (int r = 0; r < states; ++r) direct[s][r] += by_gate[s][early] * late[r];
+          }
         }
         tangent.multiply_own(direct, growth_wanted);
+      }
+    }
+
+    // The unit's row of a Jacobian in scratch: the columns of h, then those of other states.
+    KOKKOS_FORCEINLINE_FUNCTION void write_jacobian_row(Scalar* rows, const Scalar (&by_gate)[gates],
+                                                        const Scalar (&direct)[states]) const {
+      const int H = kernel.weights.hidden_size, K = kernel.weights.head_size;
+      Scalar* own_row = rows + unit * Layout::jacobian_row;
+      ELAPHOS_UNROLL
+      for (int k = 0; k < Width; ++k) {
+        Scalar entry = k == unit ? direct[0] : Scalar(0);
+        if constexpr (Gates::recurrent) {
+          if (K == H) {
+            for (int g = 0; g < early; ++g) entry += by_gate[g] * recurrent_weight(k, g);
+          } else if (real && k / K == unit / K && k < H) {
+            for (int g = 0; g < early; ++g) entry += by_gate[g] * load_weight(k % K, g);
+          }
+        }
+        own_row[k] = entry;
+      }
+      for (int r = 1; r < states; ++r) {
+        if constexpr (Layout::full_rows) {
+          ELAPHOS_UNROLL
+          for (int k = 0; k < Width; ++k) own_row[r * Width + k] = k == unit ? direct[r] : Scalar(0);
+        } else {
+          own_row[Width + r - 1] = direct[r];
+        }
+      }
+    }
+
+    // Adds what the late gate sees of the states, by way of all units k that it multiplies.
+    KOKKOS_FORCEINLINE_FUNCTION void add_late(Scalar* own_row, Scalar by_late) const {
+      if (!real) return;
+      const int K = kernel.weights.head_size, first = unit - unit % K;
+      const Scalar* rows = shared + Layout::between_jacobian;
+      for (int k = first; k < first + K; ++k) {
+        const Scalar factor = by_late * load_weight(k - first, early);
+        const Scalar* row_k = rows + k * Layout::jacobian_row;
+        for (int c = first; c < first + K; ++c) own_row[c] += factor * row_k[c];
+        // Of other states it sees k's own.
+        for (int r = 1; r < states; ++r) own_row[r * Width + k] += factor * row_k[r * Width + k];
+      }
+    }
+
+    // d (W `between`)[unit] / d own[r] of the late gate: over all units k that the unit sees, since each k sees it.
+    KOKKOS_FORCEINLINE_FUNCTION void own_late(const Scalar (&input)[gates], const Scalar (&hidden)[gates],
+                                              const Scalar (&own)[states], Scalar (&late)[states]) const {
+      Scalar of_between[gates], direct_between[states];
+      kernel.unit_step.of.between_partials(input, hidden, own, of_between, direct_between);
+      for (int r = 0; r < states; ++r) late[r] = own_weight[early] * direct_between[r];
+      for (int g = 0; g < early; ++g) shared[Layout::between_gates + g * Width + unit] = of_between[g];
+      member.team_barrier();
+      if (!real) return;
+      const std::int64_t H = kernel.weights.hidden_size, K = kernel.weights.head_size;
+      const std::int64_t first = unit - unit % K;
+      for (std::int64_t k = 0; k < K; ++k) {
+        Scalar seen = 0;
+        for (int g = 0; g < early; ++g) {
+          seen += shared[Layout::between_gates + g * Width + first + k] *
+                  kernel.weights.hidden_rows[(g * H + first + k) * K + unit % K];
+        }
+        late[0] += load_weight(static_cast<int>(k), early) * seen;
       }
     }
 
@@ -255,10 +349,10 @@ struct GatedTeamKernel {
         shared[Layout::state + unit] = own[0];
         member.team_barrier();
         Scalar input[gates], hidden[gates];
-        pre_activate(problem.x + entry * kernel.weights.input_size, 0, input, hidden);
+        pre_activate(problem.x + entry * kernel.weights.input_size, 0, own, input, hidden);
         StateDifference<Scalar> apart;
         if (real) {
-          Gates::next(input, hidden, own, next);
+          kernel.unit_step.next(input, hidden, unit_weight, own, next);
           const Scalar* stored = problem.y + entry * D + unit;
           for (int s = 0; s < states; ++s) apart.add(next[s], stored[s * H], Scalar(1), Scalar(0));
         }

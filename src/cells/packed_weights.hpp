@@ -8,44 +8,61 @@
 
 namespace elaphos::impl {
 
-/// Weights rearranged for the kernels: units padded to a compiled width with zeros (a padded unit stays at 0 and touches
-/// nobody), and unit index fastest, so that neighbouring lanes read neighbouring numbers. One array of slabs (gate, unit):
-/// a slab per k < width of hidden weights, then the recurrent matrices' diagonals, a slab per input, and the two biases.
+/// Weights rearranged for the kernels: units padded to a compiled width with zeros (a padded unit stays at 0 and
+/// touches nobody), and unit index fastest, so that neighbouring lanes read neighbouring numbers. One array of slabs
+/// (gate, unit): a slab per k < width of hidden weights (what a unit takes from entry k of its head), then the
+/// recurrent matrices' diagonals, a slab per input, the two biases, and behind them the units' own weights (number,
+/// unit). Without recurrent weights there are no slabs for them.
 template <class Scalar>
 struct PackWeights {
   GatedWeights<Scalar> from;
   Scalar* to;
   int gates;
   int width;
+  int unit_weights;
+  bool recurrent;
 
   KOKKOS_FUNCTION std::int64_t slab_size() const { return std::int64_t(gates) * width; }
-  std::int64_t entries() const { return (std::int64_t(width) + from.input_size + 3) * slab_size(); }
+  KOKKOS_FUNCTION std::int64_t hidden_slabs() const { return recurrent ? width : 0; }
+  KOKKOS_FUNCTION std::int64_t slabs() const { return hidden_slabs() + from.input_size + 3; }
+  std::int64_t entries() const { return slabs() * slab_size() + std::int64_t(unit_weights) * width; }
 
   PackedWeights<Scalar> packed() const {
     const auto slab = [&](std::int64_t index) { return to + index * slab_size(); };
+    const std::int64_t inputs = hidden_slabs() + 1;
     return {slab(0),
-            slab(width),
-            slab(width + 1),
-            slab(width + 1 + from.input_size),
-            slab(width + 2 + from.input_size),
+            slab(hidden_slabs()),
+            slab(inputs),
+            slab(inputs + from.input_size),
+            slab(inputs + from.input_size + 1),
+            slab(slabs()),
+            from.hidden_weights,
             from.hidden_size,
-            from.input_size};
+            from.input_size,
+            from.hidden_size / from.heads};
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int unit = static_cast<int>(index % width);
     const int gate = static_cast<int>(index / width % gates);
-    to[index] = unit < from.hidden_size ? entry(index / slab_size(), gate, unit) : Scalar(0);
+    const std::int64_t slab = index / slab_size();
+    to[index] = unit < from.hidden_size ? entry(slab, gate, unit, index) : Scalar(0);
   }
 
  private:
-  KOKKOS_FUNCTION Scalar entry(std::int64_t slab, int gate, int unit) const {
-    const int D = from.hidden_size, I = from.input_size;
-    const std::int64_t row = std::int64_t(gate) * D + unit;
-    if (slab < width) return slab < D ? from.hidden_weights[row * D + slab] : Scalar(0);
-    if (slab == width) return from.hidden_weights[row * D + unit];
-    if (slab <= width + I) return from.input_weights[row * I + (slab - width - 1)];
-    return slab == width + 1 + I ? from.input_bias[row] : from.hidden_bias[row];
+  KOKKOS_FUNCTION Scalar entry(std::int64_t slab, int gate, int unit, std::int64_t index) const {
+    const std::int64_t H = from.hidden_size, I = from.input_size, K = H / from.heads, hidden = hidden_slabs();
+    if (slab >= slabs()) {
+      const std::int64_t number = (index - slabs() * slab_size()) / width;
+      return from.unit_weights == nullptr ? Scalar(0) : from.unit_weights[number * H + unit];
+    }
+    if (gate < from.absent_gates) return Scalar(0);
+    const std::int64_t row = (gate - from.absent_gates) * H + unit;
+    if (slab < hidden) return slab < K ? from.hidden_weights[row * K + slab] : Scalar(0);
+    if (slab == hidden) return recurrent ? from.hidden_weights[row * K + unit % K] : Scalar(0);
+    if (slab <= hidden + I) return from.input_weights[row * I + (slab - hidden - 1)];
+    if (slab == hidden + 1 + I) return from.input_bias[row];
+    return recurrent ? from.hidden_bias[row] : Scalar(0);
   }
 };
 

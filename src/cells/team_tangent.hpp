@@ -15,14 +15,20 @@ namespace elaphos::impl {
 template <class Gates, class Scalar, int Width, Sensitivity Carried>
 struct GatedTeamScratch {
   static constexpr int states = Gates::states;
-  // A row of the Jacobian: the columns of h, and of the unit's other states those that are not 0. Odd against bank
-  // conflicts.
-  static constexpr int jacobian_row = (Width + states - 1) | 1;
+  static constexpr int late = Gates::late, early = Gates::count - late;
+  // A row of the Jacobian: the columns of h, and of the unit's other states those that are not 0. By way of a late gate
+  // a unit depends on the other states of all. Odd against bank conflicts.
+  static constexpr bool full_rows = late > 0 && states > 1;
+  static constexpr int jacobian_row = (full_rows ? states * Width : Width + states - 1) | 1;
   static constexpr int state = 0;                   // (2, Width): current and next h, in turn
   static constexpr int scaled = state + 2 * Width;  // (2, Width): differences over the tolerance, in turn
   static constexpr int absolute = scaled + 2 * Width;
-  static constexpr int jacobian = absolute + 2 * Width;  // (states, Width, jacobian_row)
-  static constexpr int scalars = jacobian + (Carried == Sensitivity::dense ? states * Width * jacobian_row : 0);
+  static constexpr int between = absolute + 2 * Width;                   // (Width): what late gates multiply
+  static constexpr int between_gates = between + late * Width;           // (early, Width): its derivatives by gate
+  static constexpr int jacobian = between_gates + late * early * Width;  // (states, Width, jacobian_row)
+  static constexpr int jacobian_scalars = Carried == Sensitivity::dense ? Width * jacobian_row : 0;
+  static constexpr int between_jacobian = jacobian + states * jacobian_scalars;  // (Width, jacobian_row)
+  static constexpr int scalars = between_jacobian + late * jacobian_scalars;
   static constexpr int flags = 3;
   static_assert(Width >= flags, "each flag is cleared by a lane of its own");
   static constexpr std::size_t bytes = sizeof(Scalar) * scalars + sizeof(int) * 4;
@@ -83,7 +89,14 @@ class TeamTangent {
         ELAPHOS_UNROLL
         for (int k = 0; k < Width; ++k) sum += row[k] * column[q][k];
         ELAPHOS_UNROLL
-        for (int r = 1; r < states; ++r) sum += row[Width + r - 1] * column[q][r * Width + i % Width];
+        for (int r = 1; r < states; ++r) {
+          if constexpr (Layout::full_rows) {
+            ELAPHOS_UNROLL
+            for (int k = 0; k < Width; ++k) sum += row[r * Width + k] * column[q][r * Width + k];
+          } else {
+            sum += row[Width + r - 1] * column[q][r * Width + i % Width];
+          }
+        }
         product[i] = sum;
       }
       replace(q, product, largest_before, largest_after);

@@ -3,8 +3,9 @@
 #define ELAPHOS_CELLS_GATED_CELL_HPP
 
 #include <elaphos/batched_recurrence.hpp>
+#include <elaphos/cells/gated_unit.hpp>
+#include <elaphos/cells/layer_weights.hpp>
 #include <elaphos/impl/propagator.hpp>
-#include <elaphos/views.hpp>
 #include <elaphos/workspace.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -14,52 +15,7 @@
 
 namespace elaphos {
 
-/// \brief Weights of a recurrent layer in PyTorch's layout: gates stacked along the rows, in the cell's gate order.
-///
-/// With G gates, H units and input size I: `input_weights` (G H, I), `hidden_weights` (G H, H), `input_bias` (G H) and
-/// `hidden_bias` (G H); in PyTorch weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0. The Views are shared, not
-/// copied: every solve reads what they hold at that moment.
-template <class Scalar, class MemorySpace = Kokkos::DefaultExecutionSpace::memory_space>
-struct LayerWeights {
-  MatrixView<const Scalar, MemorySpace> input_weights;
-  MatrixView<const Scalar, MemorySpace> hidden_weights;
-  VectorView<const Scalar, MemorySpace> input_bias;
-  VectorView<const Scalar, MemorySpace> hidden_bias;
-};
-
 namespace impl {
-
-/// Weights as raw arrays, for kernels.
-template <class Scalar>
-struct GatedWeights {
-  const Scalar* input_weights;
-  const Scalar* hidden_weights;
-  const Scalar* input_bias;
-  const Scalar* hidden_bias;
-  int hidden_size;
-  int input_size;
-};
-
-/// The same rearranged for kernels; see PackWeights in the sources. Padded to a compiled width, unit index fastest.
-template <class Scalar>
-struct PackedWeights {
-  const Scalar* hidden_weights;
-  const Scalar* hidden_diagonal;
-  const Scalar* input_weights;
-  const Scalar* input_bias;
-  const Scalar* hidden_bias;
-  int hidden_size;
-  int input_size;
-};
-
-struct MatrixShape {
-  std::size_t rows;
-  std::size_t columns;
-};
-
-/// Throws `InvalidArgument` unless the four shapes fit one another and `gates`.
-void check_layer_weights(const char* cell, int gates, MatrixShape input_weights, MatrixShape hidden_weights,
-                         std::size_t input_bias, std::size_t hidden_bias);
 
 /// What all cells share whose gates are W_ih x + b_ih and W_hh h + b_hh: sizes, checks, raw arrays.
 ///
@@ -71,26 +27,60 @@ class GatedLayer {
   using scalar_type = Scalar;
   using memory_space = MemorySpace;
 
-  explicit GatedLayer(const LayerWeights<Scalar, MemorySpace>& weights) : m_weights(weights) {
-    check_layer_weights(Gates::name, Gates::count, {weights.input_weights.extent(0), weights.input_weights.extent(1)},
+  explicit GatedLayer(const LayerWeights<Scalar, MemorySpace>& weights, const Gates& gates_of = {})
+      : m_weights(weights), m_hidden_size(hidden_size_of(weights)) {
+    m_unit.of = gates_of;
+    check_layer_weights(Gates::name, {Gates::count - gates_of.absent_gates(), weights.heads, Gates::recurrent},
+                        {weights.input_weights.extent(0), weights.input_weights.extent(1)},
                         {weights.hidden_weights.extent(0), weights.hidden_weights.extent(1)},
                         weights.input_bias.extent(0), weights.hidden_bias.extent(0));
   }
 
   /// \brief H, the number of units.
-  int hidden_size() const { return static_cast<int>(m_weights.hidden_weights.extent(1)); }
+  int hidden_size() const { return m_hidden_size; }
   /// \brief D, the numbers of a state: H times those of a unit.
   int state_size() const { return Gates::states * hidden_size(); }
   /// \brief I.
   int input_size() const { return static_cast<int>(m_weights.input_weights.extent(1)); }
 
   GatedWeights<Scalar> weights() const {
-    return {m_weights.input_weights.data(), m_weights.hidden_weights.data(), m_weights.input_bias.data(),
-            m_weights.hidden_bias.data(),   hidden_size(),                   input_size()};
+    return {m_weights.input_weights.data(),
+            m_weights.hidden_weights.data(),
+            m_weights.input_bias.data(),
+            m_weights.hidden_bias.data(),
+            m_unit_weights.data(),
+            m_hidden_size,
+            input_size(),
+            m_weights.heads,
+            m_unit.of.absent_gates()};
+  }
+
+  const GatedUnit<Gates, Scalar>& unit() const { return m_unit; }
+
+  /// Makes the new state keep * the one before + scale * the cell's.
+  void blend(Scalar keep, Scalar scale) {
+    m_unit.keep = keep;
+    m_unit.scale = scale;
+    m_unit.blended = true;
+  }
+
+ protected:
+  void set_unit_weights(const char* name, const MatrixView<const Scalar, MemorySpace>& weights) {
+    check_unit_weights(Gates::name, name, {weights.extent(0), weights.extent(1)},
+                       {static_cast<std::size_t>(Gates::unit_weights), static_cast<std::size_t>(m_hidden_size)});
+    m_unit_weights = weights;
   }
 
  private:
+  static int hidden_size_of(const LayerWeights<Scalar, MemorySpace>& weights) {
+    if constexpr (!Gates::recurrent) return static_cast<int>(weights.input_weights.extent(0)) / Gates::count;
+    return static_cast<int>(weights.hidden_weights.extent(1)) * weights.heads;
+  }
+
   LayerWeights<Scalar, MemorySpace> m_weights;
+  int m_hidden_size;
+  MatrixView<const Scalar, MemorySpace> m_unit_weights{};
+  GatedUnit<Gates, Scalar> m_unit{};
 };
 
 /// Advances segments of a gated cell. Compiled in the library; users pay no template compile time for it.
@@ -99,7 +89,7 @@ class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
  public:
   /// Enqueues the packing of the weights into `workspace`. Throws `InvalidArgument` for a hidden size over the widest
   /// compiled one.
-  GatedPropagator(const ExecutionSpace& exec, const GatedWeights<Scalar>& weights,
+  GatedPropagator(const ExecutionSpace& exec, const GatedWeights<Scalar>& weights, const GatedUnit<Gates, Scalar>& unit,
                   Workspace<ExecutionSpace>& workspace);
 
   bool has_jacobian() const override { return true; }
@@ -110,6 +100,7 @@ class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
 
  private:
   PackedWeights<Scalar> m_packed;
+  GatedUnit<Gates, Scalar> m_unit;
   int m_width;
 };
 
@@ -122,6 +113,7 @@ concept GatedCell = impl::HasRunTimeSizes<Cell> && requires(const Cell& cell) {
   typename Cell::memory_space;
   { cell.hidden_size() } -> std::same_as<int>;
   cell.weights();
+  cell.unit();
 };
 
 }  // namespace elaphos

@@ -9,27 +9,26 @@ namespace elaphos {
 
 namespace impl {
 
-/// The arithmetic of one hidden unit. `input` and `hidden` hold, per gate, the unit's entries of W_ih x + b_ih and of
-/// W_hh h + b_hh; `own` are the unit's own states, of which the first is its entry of h.
-struct GruGates {
+/// The arithmetic of one hidden unit; see `GatesBase`.
+struct GruGates : GatesBase {
   static constexpr const char* name = "Gru";
   static constexpr int count = 3;
   static constexpr int states = 1;
 
   template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION static void next(const Scalar (&input)[count], const Scalar (&hidden)[count],
-                                               const Scalar (&own)[states], Scalar (&next)[states]) {
+  KOKKOS_FORCEINLINE_FUNCTION void next(const Scalar (&input)[count], const Scalar (&hidden)[count],
+                                        const Scalar (&)[1], const Scalar (&own)[states],
+                                        Scalar (&next)[states]) const {
     const Scalar reset = sigmoid(input[0] + hidden[0]);
     const Scalar update = sigmoid(input[1] + hidden[1]);
     const Scalar candidate = hyperbolic_tangent(multiply_add(reset, hidden[2], input[2]));
     next[0] = multiply_add(update, own[0] - candidate, candidate);
   }
 
-  /// d next[s] / d hidden[g] in `by_gate[s][g]`; in `direct[s][r]` d next[s] / d own[r], where that enters directly.
   template <class Scalar>
-  KOKKOS_FORCEINLINE_FUNCTION static void partials(const Scalar (&input)[count], const Scalar (&hidden)[count],
-                                                   const Scalar (&own)[states], Scalar (&by_gate)[states][count],
-                                                   Scalar (&direct)[states][states]) {
+  KOKKOS_FORCEINLINE_FUNCTION void partials(const Scalar (&input)[count], const Scalar (&hidden)[count],
+                                            const Scalar (&)[1], const Scalar (&own)[states],
+                                            Scalar (&by_gate)[states][count], Scalar (&direct)[states][states]) const {
     const Scalar reset = sigmoid(input[0] + hidden[0]);
     const Scalar update = sigmoid(input[1] + hidden[1]);
     const Scalar candidate = hyperbolic_tangent(multiply_add(reset, hidden[2], input[2]));
