@@ -42,7 +42,9 @@ void check(const truth::Row& row) {
   CAPTURE(row.system->name, row.method, to_string(row.report.status), row.report.iterations(), row.error);
   const auto& report = row.report;
   REQUIRE(report.verified_residual.has_value());
-  if (report.plan.damped && row.system->damped_converges) CHECK(report.status == elaphos::SolveStatus::converged);
+  // A plan that escalated to damping may run out of passes, and is then completed.
+  const bool damped_from_the_start = report.plan.damped && report.escalations.empty();
+  if (damped_from_the_start && row.system->damped_converges) CHECK(report.status == elaphos::SolveStatus::converged);
   if (row.method.starts_with("automatic")) test::check_cost_without_gain(report);
   // Bits of the loop are right whatever they are, and the residual is then 0 but for numbers that are not finite.
   if (row.error == 0) return;
