@@ -17,6 +17,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -156,7 +157,7 @@ TEMPLATE_TEST_CASE("cells: exact bits of variants by all methods", "", float, do
       const auto sequential = problem.sequential();
       for (const auto method : test::methods_with_blocks) {
         const bool dense = method == Method::newton || method == Method::levenberg_marquardt;
-        if (dense && H > (elaphos::impl::runs_on_host<Exec> ? 17 : 3)) continue;
+        if (dense && (!variant.recurrent() || H > (elaphos::impl::runs_on_host<Exec> ? 17 : 3))) continue;
         if (method == Method::block_quasi_newton && variant.states() == 1) continue;
         for (const std::int64_t segments : {4, 61}) {
           CAPTURE(variant.name, H, to_string(method), segments);
@@ -172,6 +173,41 @@ TEMPLATE_TEST_CASE("cells: exact bits of variants by all methods", "", float, do
   }
 }
 
+TEST_CASE("cells: wider than the compiled ones") {
+  for (const int H : {129, 150}) {
+    for (const Variant& variant : variants(H)) {
+      CAPTURE(variant.name, H);
+      VariantProblem<double> problem(variant, H, 20, 3, std::mt19937_64(static_cast<std::uint64_t>(H)));
+      const auto sequential = problem.sequential();
+      CHECK(test::largest_difference(sequential, problem.plain_loop()) <= 1e-13);
+      elaphos::SolveOptions options;
+      options.segments = 4;
+      options.verify = true;
+      const auto report = problem.solve(options);
+      CHECK(report.verified_residual == 0);
+      CHECK(test::different_bits(test::to_host(problem.y), sequential) == 0);
+    }
+  }
+}
+
+TEST_CASE("cells: many units, many sequences, few steps") {
+  for (const auto& [H, B] : {std::pair<int, std::int64_t>{512, 1}, {512, 5}, {1, 1024}, {129, 257}}) {
+    for (const std::int64_t T : {0, 1}) {
+      CAPTURE(H, B, T);
+      VariantProblem<float> problem({"Gru", VariantKind::gru}, H, T, B, std::mt19937_64(1));
+      CHECK(problem.solve({}).converged());
+      CHECK(test::largest_difference(test::to_host(problem.y), problem.plain_loop()) <= 1e-5);
+    }
+  }
+  VariantProblem<float> problem({"Lstm", VariantKind::lstm}, 512, 40, 2, std::mt19937_64(1));
+  const auto sequential = problem.sequential();
+  CHECK(test::largest_difference(sequential, problem.plain_loop()) <= 1e-5);
+  elaphos::SolveOptions options;
+  options.segments = 5;
+  problem.solve(options);
+  CHECK(test::different_bits(test::to_host(problem.y), sequential) == 0);
+}
+
 TEST_CASE("cells: derivatives of variants are those of automatic differentiation") {
   for (const int H : sizes) {
     for (const Variant& variant : variants(H)) {
@@ -180,7 +216,9 @@ TEST_CASE("cells: derivatives of variants are those of automatic differentiation
       const auto jacobian = jacobian_of(problem);
       for (const auto sensitivity : {Sensitivity::diagonal, Sensitivity::block, Sensitivity::dense}) {
         if (sensitivity == Sensitivity::block && states == 1) continue;
-        if (sensitivity == Sensitivity::dense && H > 3 && !elaphos::impl::runs_on_host<Exec>) continue;
+        const bool late = variant.kind == VariantKind::gru_reset_before || variant.kind == VariantKind::lem;
+        const int most = !elaphos::impl::runs_on_host<Exec> ? 3 : late ? 32 : 128;
+        if (sensitivity == Sensitivity::dense && (H > most || !variant.recurrent())) continue;
         CAPTURE(variant.name, H, to_string(sensitivity));
         const auto expected = held_by(sensitivity, jacobian, units, states);
         problem.layer.with_cell<double>([&](const auto& cell) {
@@ -201,6 +239,16 @@ TEST_CASE("cells: what is not a number stays so") {
     REQUIRE(report.first_non_finite);
     CHECK(report.first_non_finite->t == 0);
   }
+}
+
+TEST_CASE("cells: dense products of which there is no kernel are refused") {
+  elaphos::SolveOptions options;
+  options.method = Method::newton;
+  options.segments = 2;
+  VariantProblem<double> minimal({"MinGru", VariantKind::min_gru}, 3, 5, 1, std::mt19937_64(1));
+  CHECK_THROWS_AS(minimal.solve(options), elaphos::InvalidArgument);
+  VariantProblem<double> late({"Lem", VariantKind::lem}, 33, 5, 1, std::mt19937_64(1));
+  CHECK_THROWS_AS(late.solve(options), elaphos::InvalidArgument);
 }
 
 TEST_CASE("cells: variants that do not fit are refused") {

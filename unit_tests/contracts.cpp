@@ -64,7 +64,8 @@ void expect_refused_options(const SolveOptions& options, const std::vector<std::
 
 TEST_CASE("contracts: shapes that do not fit are refused") {
   Gru32 problem;
-  const auto refuse = [&](const State& y0, const Sequence& x, const Sequence& y, const std::vector<std::string>& words) {
+  const auto refuse = [&](const State& y0, const Sequence& x, const Sequence& y,
+                          const std::vector<std::string>& words) {
     expect_refusal([&] { elaphos::solve(Exec(), problem.cell, y0, x, y); }, words, &problem.y);
   };
   refuse(problem.y0, problem.x, Sequence("y", 10, 2, 5), {"y is (10, 2, 5)", "(T, B, 4)"});
@@ -122,18 +123,29 @@ TEST_CASE("contracts: weights that do not fit are refused") {
   refuse(Matrix("w", 8, 3), w_hh, bias, bias, {"Gru input_weights is (8, 3)", "(12, I)"});
   refuse(w_ih, w_hh, Vector("b", 4), bias, {"Gru input_bias is (4)", "(12)"});
   refuse(w_ih, w_hh, bias, Vector("b", 13), {"Gru hidden_bias is (13)", "(12)"});
-  expect_refusal([&] { elaphos::Elman<double, Memory>({w_ih, w_hh, bias, bias}); },
-                 {"Elman hidden_weights is (12, 4)", "(1 H, H)"});
+  expect_refusal(
+      [&] {
+        elaphos::Elman<double, Memory>({w_ih, w_hh, bias, bias});
+      },
+      {"Elman hidden_weights is (12, 4)", "(1 H, H)"});
 }
 
-TEST_CASE("contracts: a hidden size over the widest compiled one is refused") {
+TEST_CASE("contracts: a cell wider than the compiled ones carries no derivatives and is not enqueued") {
   std::mt19937_64 generator(1);
   const auto layer = test::random_layer(test::CellKind::elman, 129, 1, generator);
   const elaphos::Elman cell(test::weights_on_device<double>(layer));
   const Sequence y("y", 2, 1, 129);
   Kokkos::deep_copy(y, poison);
-  expect_refusal([&] { elaphos::solve(Exec(), cell, State("y0", 1, 129), Sequence("x", 2, 1, 1), y); },
-                 {"hidden size is 129", "128"}, &y);
+  const State y0("y0", 1, 129);
+  const Sequence x("x", 2, 1, 1);
+  SolveOptions options;
+  options.method = elaphos::Method::newton;
+  expect_refusal([&] { elaphos::solve(Exec(), cell, y0, x, y, options); }, {"options.method is newton", "Jacobian"},
+                 &y);
+  elaphos::Workspace<Exec> workspace;
+  const Kokkos::View<elaphos::QueuedReport, Memory> report("report");
+  expect_refusal([&] { elaphos::enqueue_solve(Exec(), cell, y0, x, y, report, {}, workspace); },
+                 {"recurrence is one whose steps the host calls", "at most 128 units"}, &y);
 }
 
 TEST_CASE("contracts: a recurrence without Jacobian takes no sensitivities") {
@@ -147,10 +159,11 @@ TEST_CASE("contracts: a recurrence without Jacobian takes no sensitivities") {
   expect_refusal([&] { elaphos::solve(Exec(), bound, y0, Sequence(), y, options); },
                  {"options.method is quasi_newton", "no jacobian()"}, &y);
   const elaphos::VectorView<double, Memory> too_few("p", 1);
-  expect_refusal([&] { elaphos::solve(Exec(), elaphos::bind_parameters(test::VanDerPol{}, too_few), y0, Sequence(), y); },
-                 {"parameters is 1", "parameter_size = 2"}, &y);
-  expect_refusal([&] { elaphos::solve(Exec(), bound, y0, Sequence("x", 10, 1, 1), y); }, {"x is (10, 1, 1)", "no input"},
-                 &y);
+  expect_refusal(
+      [&] { elaphos::solve(Exec(), elaphos::bind_parameters(test::VanDerPol{}, too_few), y0, Sequence(), y); },
+      {"parameters is 1", "parameter_size = 2"}, &y);
+  expect_refusal([&] { elaphos::solve(Exec(), bound, y0, Sequence("x", 10, 1, 1), y); },
+                 {"x is (10, 1, 1)", "no input"}, &y);
 }
 
 TEST_CASE("contracts: the library says what it is") {

@@ -50,8 +50,8 @@ std::vector<float> settling_loop() {
   return out;
 }
 
-/// Once the start is forgotten, the period of the input is the period of the states, bit for bit. Row r of y is the state
-/// after step min((r + 1) every, T).
+/// Once the start is forgotten, the period of the input is the period of the states, bit for bit. Row r of y is the
+/// state after step min((r + 1) every, T).
 struct CountWrong {
   const float* y;
   const float* loop;
@@ -168,9 +168,7 @@ TEST_CASE("convergence: many steps by windows, of which few are kept") {
   CHECK(settle(2'000'000, keeping(2'000'000, 0)).windows >= 1);
 }
 
-TEST_CASE("convergence: a hundred million steps", "[.long]") {
-  CHECK(settle(100'000'000, {}).work_factor() < 1.1);
-}
+TEST_CASE("convergence: a hundred million steps", "[.long]") { CHECK(settle(100'000'000, {}).work_factor() < 1.1); }
 
 TEST_CASE("convergence: a hundred million steps by windows, of which few are kept", "[.long]") {
   CHECK(settle(100'000'000, keeping(1, 3'000'000)).windows == 34);

@@ -36,6 +36,7 @@ enum class Buffer : std::size_t {
   batch_numbers,
   batch_rows,
   batch_contexts,
+  between,
   count
 };
 

@@ -6,20 +6,32 @@
 #include "gated_host_kernel.hpp"
 #include "gated_team_kernel.hpp"
 #include "packed_weights.hpp"
+#include "wide_gated_step.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/errors.hpp>
 
+#include <memory>
 #include <string>
+#include <type_traits>
 
 namespace elaphos::impl {
 
-/// The compiled widths: a hidden size is padded up to the next one.
+/// The compiled widths: a hidden size is padded up to the next one. Beyond the widest, gates of all segments are made
+/// together (`WideGatedStep`).
 inline constexpr int widest = 128;
 
-inline int padded_width(int hidden_size) {
+/// Whether kernels are compiled for so many units. Without recurrent weights padding costs little, so that few widths
+/// do.
+template <class Gates>
+constexpr bool is_compiled(int width) {
+  return Gates::recurrent || width == 16 || width == widest;
+}
+
+template <class Gates>
+int padded_width(int hidden_size) {
   int width = 4;
-  while (width < hidden_size) width *= 2;
+  while (width < hidden_size || !is_compiled<Gates>(width)) width *= 2;
   return width;
 }
 
@@ -28,26 +40,27 @@ GatedPropagator<ExecutionSpace, Gates, Scalar>::GatedPropagator(const ExecutionS
                                                                 const GatedWeights<Scalar>& weights,
                                                                 const GatedUnit<Gates, Scalar>& unit,
                                                                 Workspace<ExecutionSpace>& workspace)
-    : m_packed{}, m_unit(unit), m_width(padded_width(weights.hidden_size)) {
-  if (weights.hidden_size > widest) {
-    throw InvalidArgument("hidden size", std::to_string(weights.hidden_size),
-                          "at most " + std::to_string(widest) + ", the widest compiled cell");
-  }
+    : m_packed{}, m_unit(unit), m_width(0), m_wide() {
+  using Wide = WideGatedPropagator<ExecutionSpace, Gates, Scalar>;
+  const bool wide = weights.hidden_size > widest;
+  m_width = wide ? Wide::padded_width(weights.hidden_size) : padded_width<Gates>(weights.hidden_size);
   PackWeights<Scalar> pack{weights, nullptr, Gates::count, m_width, Gates::unit_weights, Gates::recurrent};
   pack.to = workspace.template reserve<Scalar>(exec, Buffer::packed_weights, static_cast<std::size_t>(pack.entries()));
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for("Elaphos::pack_weights", Policy(exec, 0, pack.entries()), pack);
   m_packed = pack.packed();
+  if (wide) m_wide = std::make_unique<Wide>(m_packed, m_width, m_unit, workspace);
 }
 
 template <class ExecutionSpace, class Gates, class Scalar>
 JacobianBlocks GatedPropagator<ExecutionSpace, Gates, Scalar>::jacobian_blocks() const {
-  if constexpr (Gates::states == 1) return {};
+  if (Gates::states == 1 || m_wide) return {};
   return {Gates::states, m_packed.hidden_size};
 }
 
 template <class ExecutionSpace, class Gates, class Scalar>
 std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(const ExecutionSpace& exec) const {
+  if (m_wide) return m_wide->parallel_workers(exec);
   // On a device half of the resident threads: registers for the weights leave room for about so many teams.
   if constexpr (runs_on_host<ExecutionSpace>) return exec.concurrency();
   return std::int64_t(exec.concurrency()) / (2 * (m_width < 32 ? 32 : m_width));
@@ -74,12 +87,14 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
   }
 }
 
-/// Whether a dense product of this width fits: on a device its Jacobian lives in a team's scratch, and a lane holds its
-/// unit's columns in registers.
+/// Whether dense products of this width are compiled. On a device the Jacobian lives in a team's scratch, and a lane
+/// holds its unit's columns in registers; those of late gates are dear, and without recurrent weights the diagonal is
+/// all.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
-inline constexpr bool dense_fits = runs_on_host<ExecutionSpace> ||
-                                   (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
-                                    Gates::states * Gates::states * Width <= 64);
+inline constexpr bool dense_fits = Gates::recurrent && (Gates::late == 0 || Width <= 32) &&
+                                   (runs_on_host<ExecutionSpace> ||
+                                    (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
+                                     Gates::states * Gates::states * Width <= 64));
 
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
 void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights, const GatedUnit<Gates, Scalar>& unit,
@@ -103,38 +118,46 @@ void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
   }
 }
 
+/// Calls `work` with the compiled width.
+template <class ExecutionSpace, class Gates, class Scalar>
+template <class Work>
+void GatedPropagator<ExecutionSpace, Gates, Scalar>::with_width(const Work& work) const {
+  const auto choose = [&]<int Width>(std::integral_constant<int, Width> width) {
+    if constexpr (is_compiled<Gates>(Width)) {
+      if (m_width == Width) work(width);
+    }
+  };
+  choose(std::integral_constant<int, 4>());
+  choose(std::integral_constant<int, 8>());
+  choose(std::integral_constant<int, 16>());
+  choose(std::integral_constant<int, 32>());
+  choose(std::integral_constant<int, 64>());
+  choose(std::integral_constant<int, 128>());
+}
+
 template <class ExecutionSpace, class Gates, class Scalar>
 void GatedPropagator<ExecutionSpace, Gates, Scalar>::check_sensitivity(Sensitivity sensitivity) const {
-  if (sensitivity != Sensitivity::dense) return;
-  const bool fits = m_width <= 16 || (m_width == 32 && dense_fits<ExecutionSpace, Gates, Scalar, 32>) ||
-                    (m_width == 64 && dense_fits<ExecutionSpace, Gates, Scalar, 64>) ||
-                    (m_width == 128 && dense_fits<ExecutionSpace, Gates, Scalar, 128>);
+  if (m_wide || sensitivity != Sensitivity::dense) return;
+  bool fits = false;
+  with_width(
+      [&]<int Width>(std::integral_constant<int, Width>) { fits = dense_fits<ExecutionSpace, Gates, Scalar, Width>; });
   if (!fits) {
     throw InvalidArgument(
         "options.method", "newton or levenberg_marquardt at hidden size " + std::to_string(m_packed.hidden_size),
-        Gates::states == 1 ? "quasi_newton or jacobi: a dense product of this size does not fit in a team's memory"
-                           : "block_quasi_newton, quasi_newton or jacobi: a dense product of this size does not fit "
-                             "in a team's memory");
+        !Gates::recurrent    ? "quasi_newton or jacobi: this cell's Jacobian is diagonal"
+        : Gates::states == 1 ? "quasi_newton or jacobi: no kernel carries dense products of this size here"
+                             : "block_quasi_newton, quasi_newton or jacobi: no kernel carries dense products of this "
+                               "size here");
   }
 }
 
 template <class ExecutionSpace, class Gates, class Scalar>
 void GatedPropagator<ExecutionSpace, Gates, Scalar>::run(const ExecutionSpace& exec,
                                                          const SegmentArguments<Scalar>& arguments) const {
-  switch (m_width) {
-    case 4:
-      return run_gated<ExecutionSpace, Gates, Scalar, 4>(exec, m_packed, m_unit, arguments);
-    case 8:
-      return run_gated<ExecutionSpace, Gates, Scalar, 8>(exec, m_packed, m_unit, arguments);
-    case 16:
-      return run_gated<ExecutionSpace, Gates, Scalar, 16>(exec, m_packed, m_unit, arguments);
-    case 32:
-      return run_gated<ExecutionSpace, Gates, Scalar, 32>(exec, m_packed, m_unit, arguments);
-    case 64:
-      return run_gated<ExecutionSpace, Gates, Scalar, 64>(exec, m_packed, m_unit, arguments);
-    default:
-      return run_gated<ExecutionSpace, Gates, Scalar, 128>(exec, m_packed, m_unit, arguments);
-  }
+  if (m_wide) return m_wide->run(exec, arguments);
+  with_width([&]<int Width>(std::integral_constant<int, Width>) {
+    run_gated<ExecutionSpace, Gates, Scalar, Width>(exec, m_packed, m_unit, arguments);
+  });
 }
 
 }  // namespace elaphos::impl

@@ -25,7 +25,7 @@ std::int64_t check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, con
   if (y.extents[0] != (T + every - 1) / every) {
     throw InvalidArgument("y", extents_of(y),
                           format("{} states, for {} steps of which every {} is kept", (T + every - 1) / every, T,
-                                      every == 1 ? std::string("one") : format("{}th", every)));
+                                 every == 1 ? std::string("one") : format("{}th", every)));
   }
   if (y0.extents[0] != B || y0.extents[1] != D) {
     throw InvalidArgument("y0", extents_of(y0), format("({}, {}), as y is {}", B, state_size, extents_of(y)));
@@ -77,7 +77,8 @@ void check_options(const SolveOptions& options) {
     throw InvalidArgument("options.steps", format("{}", options.steps), "at least 1, or 0 for as many as x or y has");
   }
   if (options.segments < 0) {
-    throw InvalidArgument("options.segments", format("{}", options.segments), "at least 1, or 0 to let the planner choose");
+    throw InvalidArgument("options.segments", format("{}", options.segments),
+                          "at least 1, or 0 to let the planner choose");
   }
   if (options.steps_per_segment < 0) {
     throw InvalidArgument("options.steps_per_segment", format("{}", options.steps_per_segment),
@@ -89,15 +90,17 @@ void check_options(const SolveOptions& options) {
   }
 }
 
-void check_queueable(const SolveOptions& options) {
+void check_queueable(const SolveOptions& options, bool steps_by_host) {
   const auto expect = [](bool can, const char* name, const std::string& value, const char* expected) {
-    if (!can) throw InvalidArgument(name, value, std::string(expected) + " in an enqueued solve, whose host does not wait");
+    if (!can)
+      throw InvalidArgument(name, value, std::string(expected) + " in an enqueued solve, whose host does not wait");
   };
+  expect(!steps_by_host, "recurrence", "one whose steps the host calls", "a cell of at most 128 units");
   expect(!is_damped(options.method), "options.method", to_string(options.method), "a method without damping");
   expect(options.at_limit != AtLimit::throw_exception, "options.at_limit", "throw_exception",
          "complete_sequentially or return_iterate");
-  expect(std::isinf(options.sensitivity_limit), "options.sensitivity_limit",
-         format("{}", options.sensitivity_limit), "infinity");
+  expect(std::isinf(options.sensitivity_limit), "options.sensitivity_limit", format("{}", options.sensitivity_limit),
+         "infinity");
   expect(options.window_steps == 0, "options.window_steps", format("{}", options.window_steps), "0");
   expect(options.keep_every == 1, "options.keep_every", format("{}", options.keep_every), "1");
   expect(!options.observer, "options.observer", "a function", "none");

@@ -186,7 +186,7 @@ void enqueue_segments(const ExecutionSpace& exec, const Propagator<ExecutionSpac
   const Plan plan =
       make_plan(request_of(exec, propagator, problem.steps, problem.batch, problem.state_size), options);
   propagator.check_sensitivity(plan.sensitivity);
-  check_queueable(options);
+  check_queueable(options, propagator.steps_by_host());
   if (problem.steps == 0 || problem.batch == 0) {
     return Kokkos::parallel_for("Elaphos::empty_report", Kokkos::RangePolicy<ExecutionSpace>(exec, 0, 1),
                                 EmptyReport{report});

@@ -12,6 +12,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 
 namespace elaphos {
 
@@ -87,21 +88,25 @@ class GatedLayer {
 template <class ExecutionSpace, class Gates, class Scalar>
 class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
  public:
-  /// Enqueues the packing of the weights into `workspace`. Throws `InvalidArgument` for a hidden size over the widest
-  /// compiled one.
+  /// Enqueues the packing of the weights into `workspace`, which must outlive the propagator.
   GatedPropagator(const ExecutionSpace& exec, const GatedWeights<Scalar>& weights, const GatedUnit<Gates, Scalar>& unit,
                   Workspace<ExecutionSpace>& workspace);
 
-  bool has_jacobian() const override { return true; }
+  bool has_jacobian() const override { return m_wide == nullptr; }
+  bool steps_by_host() const override { return m_wide != nullptr; }
   JacobianBlocks jacobian_blocks() const override;
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override;
   void check_sensitivity(Sensitivity sensitivity) const override;
   void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override;
 
  private:
+  template <class Work>
+  void with_width(const Work& work) const;
+
   PackedWeights<Scalar> m_packed;
   GatedUnit<Gates, Scalar> m_unit;
   int m_width;
+  std::unique_ptr<Propagator<ExecutionSpace, Scalar>> m_wide;  ///< for more units than kernels are compiled for
 };
 
 }  // namespace impl

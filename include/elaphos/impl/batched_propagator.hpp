@@ -82,6 +82,7 @@ class BatchedPropagator final : public Propagator<ExecutionSpace, typename R::sc
   }
 
   void check_sensitivity(Sensitivity) const override {}
+  bool steps_by_host() const override { return true; }
 
   void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override {
     if (arguments.active_count == 0) return;

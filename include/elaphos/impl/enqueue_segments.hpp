@@ -8,7 +8,7 @@
 namespace elaphos::impl {
 
 /// Throws `InvalidArgument` for options that take a host that waits.
-void check_queueable(const SolveOptions& options);
+void check_queueable(const SolveOptions& options, bool steps_by_host);
 
 /// The segmented Newton iteration without waiting. Compiled in the library, as `solve_segments` is.
 template <class ExecutionSpace, class Scalar>

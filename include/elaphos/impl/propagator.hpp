@@ -33,7 +33,10 @@ class Propagator {
   /// Throws `InvalidArgument` when this sensitivity cannot be carried at this state size on this space.
   virtual void check_sensitivity(Sensitivity sensitivity) const = 0;
 
-  /// Enqueues one pass on `exec`; does not wait.
+  /// Whether the host calls the steps of a pass one by one, and waits in between.
+  virtual bool steps_by_host() const { return false; }
+
+  /// Enqueues one pass on `exec`; does not wait, unless the host calls its steps.
   virtual void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const = 0;
 };
 

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_CELLS_WIDE_GATED_STEP_HPP
+#define ELAPHOS_SRC_CELLS_WIDE_GATED_STEP_HPP
+
+#include <elaphos/batched_recurrence.hpp>
+#include <elaphos/cells/gated_cell.hpp>
+#include <elaphos/impl/batched_propagator.hpp>
+#include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/runs_on_host.hpp>
+
+#include <Kokkos_Core.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// Advances a few rows by one step, for a few neighbouring units: their gates' products with the rows' inputs and
+/// states, and what the gates make of them. With `late` gates a first kernel makes what they multiply (`Between`).
+///
+/// A device's thread takes one unit, so that neighbours read neighbouring weights; a host's takes as many as a vector
+/// loop likes. Weights are read once for `rows` rows. Per row and step G H (H + I) multiply-adds (late gates: the
+/// others twice). A row's sums are its own, in ascending order of k: its bits depend on no other row.
+template <class ExecutionSpace, class Gates, class Scalar>
+struct WideGatedKernel {
+  static constexpr int gates = Gates::count, states = Gates::states, early = gates - Gates::late;
+  static constexpr int units = runs_on_host<ExecutionSpace> ? 16 : 1;
+  static constexpr int rows = 4;
+  using Unit = GatedUnit<Gates, Scalar>;
+  using Batch = StepBatch<ExecutionSpace, Scalar>;
+  using Sums = Scalar[rows][gates][units];
+
+  PackedWeights<Scalar> weights;
+  int width;  ///< units with padding
+  Unit unit_step;
+  Batch batch;
+  Scalar* between;  ///< (count, H)
+
+  struct Between {};
+  struct Step {};
+
+  KOKKOS_FUNCTION void operator()(Between, std::int64_t index) const {
+    const Place place(*this, index);
+    Sums input, hidden;
+    multiply_early(place, input, hidden);
+    for_each(place, [&](int r, int u, std::int64_t row, int unit) {
+      Scalar of_input[gates], of_hidden[gates], own[states];
+      gather(input, hidden, r, u, of_input, of_hidden);
+      for (int s = 0; s < states; ++s) own[s] = batch.y(row, s * weights.hidden_size + unit);
+      if constexpr (Gates::late > 0) {
+        between[row * weights.hidden_size + unit] = unit_step.of.between(of_input, of_hidden, own);
+      }
+    });
+  }
+
+  KOKKOS_FUNCTION void operator()(Step, std::int64_t index) const {
+    const Place place(*this, index);
+    Sums input, hidden;
+    multiply_early(place, input, hidden);
+    if constexpr (Gates::late > 0) multiply_hidden<early, gates>(place, between, weights.hidden_size, hidden);
+    for_each(place, [&](int r, int u, std::int64_t row, int unit) {
+      const int H = weights.hidden_size;
+      Scalar of_input[gates], of_hidden[gates], own[states], next[states], own_weights[Unit::weights] = {};
+      gather(input, hidden, r, u, of_input, of_hidden);
+      for (int s = 0; s < states; ++s) own[s] = batch.y(row, s * H + unit);
+      for (int k = 0; k < Gates::unit_weights; ++k) own_weights[k] = weights.unit_weights[k * width + unit];
+      unit_step.next(of_input, of_hidden, own_weights, own, next);
+      for (int s = 0; s < states; ++s) batch.next(row, s * H + unit) = next[s];
+    });
+  }
+
+  KOKKOS_FUNCTION std::int64_t groups() const { return (weights.hidden_size + units - 1) / units; }
+
+ private:
+  struct Place {
+    std::int64_t first_row;
+    int row_count;
+    int first_unit;
+
+    KOKKOS_FUNCTION Place(const WideGatedKernel& kernel, std::int64_t index)
+        : first_row(index / kernel.groups() * rows),
+          row_count(static_cast<int>(kernel.batch.count - first_row < rows ? kernel.batch.count - first_row : rows)),
+          first_unit(static_cast<int>(index % kernel.groups()) * units) {}
+
+    // The last rows stand in for those behind them, whose sums nobody reads.
+    KOKKOS_FUNCTION std::int64_t row(int r) const { return first_row + (r < row_count ? r : row_count - 1); }
+  };
+
+  KOKKOS_FUNCTION void multiply_early(const Place& place, Sums& input, Sums& hidden) const {
+    start<0, gates>(place, weights.input_bias, input);
+    for (int i = 0; i < weights.input_size; ++i) {
+      Scalar factors[rows];
+      for (int r = 0; r < rows; ++r) factors[r] = batch.x(place.row(r), i);
+      add<0, gates>(place, weights.input_weights + std::int64_t(i) * gates * width, factors, input);
+    }
+    start<early, gates>(place, weights.hidden_bias, hidden);
+    multiply_hidden<0, early>(place, batch.y.data(), states * weights.hidden_size, hidden);
+  }
+
+  // Products of gates from ... to - 1 with a number a unit, `stride` apart from row to row.
+  template <int from, int to>
+  KOKKOS_FUNCTION void multiply_hidden(const Place& place, const Scalar* of_units, int stride, Sums& sums) const {
+    start<from, to>(place, weights.hidden_bias, sums);
+    if constexpr (Gates::recurrent) {
+      const int K = weights.head_size;
+      for (int k = 0; k < K; ++k) {
+        const Scalar* column = weights.hidden_weights + std::int64_t(k) * gates * width;
+        if (K == weights.hidden_size) {
+          Scalar factors[rows];
+          for (int r = 0; r < rows; ++r) factors[r] = of_units[place.row(r) * stride + k];
+          add<from, to>(place, column, factors, sums);
+        } else {
+          add_of_heads<from, to>(place, column, of_units + k, stride, sums);
+        }
+      }
+    }
+  }
+
+  template <int from, int to>
+  KOKKOS_FUNCTION void start(const Place& place, const Scalar* bias, Sums& sums) const {
+    for (int r = 0; r < rows; ++r) {
+      for (int g = from; g < to; ++g) {
+        for (int u = 0; u < units; ++u) sums[r][g][u] = bias[g * width + place.first_unit + u];
+      }
+    }
+  }
+
+  template <int from, int to>
+  KOKKOS_FUNCTION void add(const Place& place, const Scalar* column, const Scalar (&factors)[rows], Sums& sums) const {
+    for (int g = from; g < to; ++g) {
+      for (int r = 0; r < rows; ++r) {
+        for (int u = 0; u < units; ++u) {
+          sums[r][g][u] = multiply_add(factors[r], column[g * width + place.first_unit + u], sums[r][g][u]);
+        }
+      }
+    }
+  }
+
+  // Each unit sees its own head.
+  template <int from, int to>
+  KOKKOS_FUNCTION void add_of_heads(const Place& place, const Scalar* column, const Scalar* of_units, int stride,
+                                    Sums& sums) const {
+    for (int r = 0; r < rows; ++r) {
+      for (int u = 0; u < units; ++u) {
+        const int unit = place.first_unit + u;
+        if (unit >= weights.hidden_size) continue;
+        const Scalar factor = of_units[place.row(r) * stride + unit - unit % weights.head_size];
+        for (int g = from; g < to; ++g) {
+          sums[r][g][u] = multiply_add(factor, column[g * width + unit], sums[r][g][u]);
+        }
+      }
+    }
+  }
+
+  KOKKOS_FUNCTION static void gather(const Sums& input, const Sums& hidden, int r, int u, Scalar (&of_input)[gates],
+                                     Scalar (&of_hidden)[gates]) {
+    for (int g = 0; g < gates; ++g) {
+      of_input[g] = input[r][g][u];
+      of_hidden[g] = hidden[r][g][u];
+    }
+  }
+
+  template <class Body>
+  KOKKOS_FUNCTION void for_each(const Place& place, const Body& body) const {
+    for (int r = 0; r < place.row_count; ++r) {
+      for (int u = 0; u < units; ++u) {
+        if (place.first_unit + u < weights.hidden_size) body(r, u, place.first_row + r, place.first_unit + u);
+      }
+    }
+  }
+};
+
+/// The step of a cell that is too wide for the compiled widths, for many rows at once.
+template <class ExecutionSpace, class Gates, class Scalar>
+class WideGatedStep {
+  using Kernel = WideGatedKernel<ExecutionSpace, Gates, Scalar>;
+
+ public:
+  using scalar_type = Scalar;
+
+  WideGatedStep(const PackedWeights<Scalar>& weights, int width, const GatedUnit<Gates, Scalar>& unit,
+                Workspace<ExecutionSpace>& workspace)
+      : m_weights(weights), m_width(width), m_unit(unit), m_workspace(workspace) {}
+
+  /// Units are padded to whole groups of a host's vector loop.
+  static int padded_width(int hidden_size) { return static_cast<int>(divide_up(hidden_size, 16)) * 16; }
+
+  int state_size() const { return Gates::states * m_weights.hidden_size; }
+  int input_size() const { return m_weights.input_size; }
+
+  /// A host's threads share a row's units as well. A device has a thread for each unit of `Kernel::rows` rows.
+  int rows_at_a_time() const {
+    const std::int64_t threads = ExecutionSpace().concurrency();
+    if constexpr (runs_on_host<ExecutionSpace>) return static_cast<int>(threads) * Kernel::rows;
+    return static_cast<int>(std::max<std::int64_t>(1, threads / m_weights.hidden_size)) * Kernel::rows;
+  }
+
+  void step(const ExecutionSpace& exec, const StepBatch<ExecutionSpace, Scalar>& batch) const {
+    Kernel kernel{m_weights, m_width, m_unit, batch, nullptr};
+    const std::int64_t work = divide_up(batch.count, Kernel::rows) * kernel.groups();
+    if constexpr (Gates::late > 0) {
+      kernel.between = m_workspace.template reserve<Scalar>(
+          exec, Buffer::between, static_cast<std::size_t>(batch.count * m_weights.hidden_size));
+      launch<typename Kernel::Between>(exec, "Elaphos::wide_between", work, kernel);
+    }
+    launch<typename Kernel::Step>(exec, "Elaphos::wide_step", work, kernel);
+  }
+
+ private:
+  template <class Tag>
+  static void launch(const ExecutionSpace& exec, const char* label, std::int64_t work, const Kernel& kernel) {
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Tag>;
+    Kokkos::parallel_for(label, Policy(exec, 0, work), kernel);
+  }
+
+  PackedWeights<Scalar> m_weights;
+  int m_width;
+  GatedUnit<Gates, Scalar> m_unit;
+  Workspace<ExecutionSpace>& m_workspace;
+};
+
+/// Advances segments of a cell that is wider than the compiled widths: rows = segments under way, their gates as one
+/// product with the weights. Merges are exact.
+template <class ExecutionSpace, class Gates, class Scalar>
+class WideGatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
+  using Step = WideGatedStep<ExecutionSpace, Gates, Scalar>;
+
+ public:
+  WideGatedPropagator(const PackedWeights<Scalar>& weights, int width, const GatedUnit<Gates, Scalar>& unit,
+                      Workspace<ExecutionSpace>& workspace)
+      : m_step(weights, width, unit, workspace), m_rows(m_step, workspace) {}
+  static int padded_width(int hidden_size) { return Step::padded_width(hidden_size); }
+  // The second part refers to the first.
+  WideGatedPropagator(const WideGatedPropagator&) = delete;
+  WideGatedPropagator& operator=(const WideGatedPropagator&) = delete;
+
+  bool has_jacobian() const override { return false; }
+  bool steps_by_host() const override { return true; }
+  std::int64_t parallel_workers(const ExecutionSpace& exec) const override { return m_rows.parallel_workers(exec); }
+  void check_sensitivity(Sensitivity sensitivity) const override { m_rows.check_sensitivity(sensitivity); }
+  void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override {
+    m_rows.run(exec, arguments);
+  }
+
+ private:
+  Step m_step;
+  BatchedPropagator<ExecutionSpace, Step> m_rows;
+};
+
+}  // namespace elaphos::impl
+
+#endif
