@@ -21,11 +21,12 @@ namespace elaphos::impl {
 /// together (`WideGatedStep`).
 inline constexpr int widest = 128;
 
-/// Whether kernels are compiled for so many units. Without recurrent weights padding costs little, so that few widths
-/// do.
+/// Whether kernels are compiled for so many units: fewer of the cells with late gates, whose kernels take longest to
+/// compile, and of those without recurrent weights, where padding costs little.
 template <class Gates>
 constexpr bool is_compiled(int width) {
-  return Gates::recurrent || width == 16 || width == widest;
+  if (!Gates::recurrent) return width == 16 || width == widest;
+  return Gates::late == 0 || width == 8 || width == 32 || width == widest;
 }
 
 template <class Gates>
