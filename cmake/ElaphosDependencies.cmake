@@ -23,6 +23,10 @@ elaphos_pin(
   695fd197fa5aff8fc67b5f2bbc110490a875cdf7a41686ac8512fb480fa8ada7
 )
 elaphos_pin(
+  NLOHMANN_JSON https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
+  d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d
+)
+elaphos_pin(
   CATCH2 https://github.com/catchorg/Catch2/archive/refs/tags/v3.8.0.tar.gz
   1ab2de20460d4641553addfdfe6acd4109d871d5531f8f519a52ea4926303087
 )
@@ -128,6 +132,11 @@ endforeach()
 
 set(FMT_INSTALL OFF)
 elaphos_dependency(fmt 10 fmt::fmt-header-only)
+
+if(ELAPHOS_ENABLE_IO)
+  set(JSON_Install OFF)
+  elaphos_dependency(nlohmann_json 3.10 nlohmann_json::nlohmann_json)
+endif()
 
 if(ELAPHOS_ENABLE_TESTS)
   elaphos_dependency(Catch2 3 Catch2::Catch2)

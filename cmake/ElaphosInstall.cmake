@@ -9,6 +9,9 @@ configure_package_config_file(
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/ElaphosConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 
 install(TARGETS elaphos EXPORT ElaphosTargets FILE_SET HEADERS)
+if(TARGET elaphos_io)
+  install(TARGETS elaphos_io EXPORT ElaphosTargets FILE_SET HEADERS)
+endif()
 install(EXPORT ElaphosTargets NAMESPACE Elaphos:: DESTINATION "${package_dir}")
 install(
   FILES "${PROJECT_BINARY_DIR}/ElaphosConfig.cmake" "${PROJECT_BINARY_DIR}/ElaphosConfigVersion.cmake"
