@@ -134,7 +134,6 @@ set(FMT_INSTALL OFF)
 elaphos_dependency(fmt 10 fmt::fmt-header-only)
 
 if(ELAPHOS_ENABLE_IO)
-  set(JSON_Install OFF)
   elaphos_dependency(nlohmann_json 3.10 nlohmann_json::nlohmann_json)
 endif()
 

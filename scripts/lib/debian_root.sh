@@ -43,7 +43,7 @@ install_root_tools() {
   done
   ((${#missing[@]} > 0)) || return 0
   command -v apt-get >/dev/null ||
-    die "this is not a Debian system (no apt-get): install Kokkos, fmt, Catch2 and CLI11 by other means, see README.md"
+    die "this is not a Debian system (no apt-get): install the dependencies by other means, see README.md"
   ((EUID == 0)) || die "not installed: ${missing[*]}: run quickstart as root, or have it installed"
   say "installing from Debian: ${missing[*]}"
   # A foreign package source that is out of order must not matter, so only the installation counts.

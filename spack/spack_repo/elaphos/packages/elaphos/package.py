@@ -16,6 +16,7 @@ class Elaphos(CMakePackage):
     version("main")
 
     variant("shared", default=True, description="Build a shared library")
+    variant("io", default=True, description="Read and write weights (Elaphos::io)")
 
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -23,6 +24,7 @@ class Elaphos(CMakePackage):
     # Kokkos 4 is C++17 unless asked.
     requires("^kokkos cxxstd=20", when="^kokkos@:4")
     depends_on("fmt@10:")
+    depends_on("nlohmann-json@3.10:", when="+io", type="build")
     depends_on("catch2@3.5:", type="test")
 
     def cmake_args(self):
@@ -31,6 +33,7 @@ class Elaphos(CMakePackage):
             self.define("CMAKE_CXX_COMPILER", self["kokkos"].kokkos_cxx),
             self.define("Kokkos_ROOT", self["kokkos"].prefix),
             self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
+            self.define_from_variant("ELAPHOS_ENABLE_IO", "io"),
             self.define("ELAPHOS_ENABLE_TESTS", self.run_tests),
             self.define("ELAPHOS_ENABLE_EXAMPLES", False),
         ]
