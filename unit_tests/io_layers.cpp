@@ -92,9 +92,11 @@ std::string mutated(std::string bytes, std::mt19937_64& generator, bool keep_hea
       case 2:
         bytes.erase(at, 1 + random(3));
         break;
-      case 3:
-        bytes.insert(random(bytes.size()), bytes.substr(at, random(40)));
+      case 3: {
+        const std::string copy = bytes.substr(at, random(40));
+        bytes.insert(random(bytes.size()), copy);
         break;
+      }
       case 4:
         if (random(8) == 0) bytes.resize(at);
         for (std::size_t i = at; i < bytes.size() && i < at + 80; ++i) {

@@ -127,7 +127,7 @@ class HeaderHandler final : public nlohmann::json_sax<json> {
   }
 
   // The parser's own text quotes the file, at any length.
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(std::size_t position, const std::string&, const json::exception&) override {
     return fail(format("the header is not JSON, at its byte {}", position));
   }
 
