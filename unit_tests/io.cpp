@@ -40,8 +40,8 @@ struct Malformed {
 }  // namespace
 
 TEST_CASE("io: safetensors are read as the format says") {
-  const std::string header = R"({"__metadata__":{"format":"pt","w":"weights"},)" + entry("b", "F64", "2", 24, 40) + "," +
-                             entry("w", "F32", "2,3", 0, 24) + "," + entry("count", "I64", "", 40, 48) + "," +
+  const std::string header = R"({"__metadata__":{"format":"pt","w":"weights"},)" + entry("b", "F64", "2", 24, 40) +
+                             "," + entry("w", "F32", "2,3", 0, 24) + "," + entry("count", "I64", "", 40, 48) + "," +
                              entry("none", "F32", "0,5", 24, 24) + R"(,"q\u00e9":{"shape":[1,1,4], "data_offsets" :
                              [48,52], "dtype":"BOOL"}}   )";
   const std::vector<float> w = {1.5f, -2, 0.1f, 4, 5, 1e30f};
