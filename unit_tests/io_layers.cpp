@@ -208,6 +208,10 @@ TEST_CASE("io: what does not fit a layer is named") {
   const std::size_t before = dict.size();
   CHECK_THROWS_WITH(io::add_layer_weights(dict, "encoder.rnn", 0, test::weights_on_device<float>(layer)),
                     ContainsSubstring("tensor 'encoder.rnn.weight_hh_l0' is in the state dict already"));
+  auto with_heads = test::weights_on_device<float>(layer);
+  with_heads.heads = 2;
+  CHECK_THROWS_WITH(io::add_layer_weights(dict, "heads", 0, with_heads),
+                    "Elaphos: weights.heads is 2; expected 1, as PyTorch's layers have");
   CHECK((dict.size() == before && !dict.contains("encoder.rnn.weight_ih_l0")));
 }
 

@@ -134,6 +134,10 @@ void write_text(const std::filesystem::path& file, const StateDict& dict) {
   impl::write_text_file(file, {dict.begin(), dict.end()});
 }
 
+void impl::check_single_head(int heads) {
+  if (heads != 1) throw InvalidArgument("weights.heads", std::to_string(heads), "1, as PyTorch's layers have");
+}
+
 impl::LayerNames impl::layer_names(std::string_view prefix, std::optional<int> layer, bool reverse) {
   if (layer && *layer < 0)
     throw InvalidArgument("layer", std::to_string(*layer), "0 or more, or std::nullopt for a cell");

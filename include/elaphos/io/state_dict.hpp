@@ -2,7 +2,7 @@
 #ifndef ELAPHOS_IO_STATE_DICT_HPP
 #define ELAPHOS_IO_STATE_DICT_HPP
 
-#include <elaphos/cells/gated_cell.hpp>
+#include <elaphos/cells/layer_weights.hpp>
 #include <elaphos/io/file_error.hpp>
 #include <elaphos/io/impl/tensor_transfer.hpp>
 #include <elaphos/io/tensor.hpp>
@@ -120,6 +120,9 @@ struct LayerNames {
 /// Throws `InvalidArgument` for a negative layer, and for a cell in reverse.
 LayerNames layer_names(std::string_view prefix, std::optional<int> layer, bool reverse);
 
+/// Throws `InvalidArgument` for weights with several heads.
+void check_single_head(int heads);
+
 template <class Scalar, class MemorySpace, class ExecutionSpace>
 LayerWeights<Scalar, MemorySpace> layer_weights(const ExecutionSpace& exec, const StateDict& dict,
                                                 const LayerNames& names) {
@@ -172,12 +175,14 @@ LayerWeights<Scalar, MemorySpace> layer_weights(const StateDict& dict, std::stri
 /// \brief Adds the four tensors of a layer, or of a cell, under the names that `layer_weights` reads.
 ///
 /// Copies on `exec`, after what was enqueued there, and returns when the copies are complete. Throws `InvalidArgument`,
-/// and adds nothing, where one of the names is taken or a View is not contiguous.
+/// and adds nothing, where one of the names is taken, a View is not contiguous, or `weights` have several heads, which
+/// PyTorch's layers do not have and a file could not tell.
 template <class ExecutionSpace, class Scalar, class MemorySpace>
 requires(Kokkos::is_execution_space<ExecutionSpace>::value) void add_layer_weights(
     const ExecutionSpace& exec, StateDict& dict, std::string_view prefix, std::optional<int> layer,
     const LayerWeights<Scalar, MemorySpace>& weights, bool reverse = false) {
   const impl::LayerNames names = impl::layer_names(prefix, layer, reverse);
+  impl::check_single_head(weights.heads);
   Tensor tensors[] = {impl::to_tensor(exec, names.input_weights, weights.input_weights),
                       impl::to_tensor(exec, names.hidden_weights, weights.hidden_weights),
                       impl::to_tensor(exec, names.input_bias, weights.input_bias),
