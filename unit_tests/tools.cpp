@@ -71,13 +71,25 @@ void check_prefix(const char* what, const std::vector<std::string>& labels) {
   }
 }
 
-// Every path of the solver in one go: all sensitivities, both merges, completion, verification, user recurrences.
+// Every path of the solver in one go: all sensitivities, both merges, completion, verification, user recurrences,
+// layers.
 struct Everything {
   test::LayerProblem<double> layer = make();
   elaphos::Gru<double, Memory> gru{test::weights_on_device<double>(layer.layer)};
   elaphos::StateView<double, Memory> y0{"test::y0", 1, 1};
   elaphos::SequenceView<double, Memory> nothing, y{"test::y", 500, 1, 1};
   elaphos::VectorView<double, Memory> parameter{"test::p", 1};
+  elaphos::MixedStack<elaphos::Bidirectional<elaphos::Gru<double, Memory>>, elaphos::Lstm<double, Memory>> stack{
+      {gru, gru}, elaphos::Lstm<double, Memory>(random_weights(test::CellKind::lstm, 5, 10))};
+  std::vector<elaphos::StateView<double, Memory>> states = elaphos::zero_states(Exec(), stack, 2);
+  elaphos::Readout<double, Memory> readout{elaphos::MatrixView<double, Memory>("test::w", 3, 5),
+                                           elaphos::VectorView<double, Memory>("test::b", 3)};
+  elaphos::SequenceView<double, Memory> read{"test::z", 500, 2, 3};
+
+  static elaphos::LayerWeights<double, Memory> random_weights(test::CellKind kind, int H, int I) {
+    std::mt19937_64 generator(2);
+    return test::weights_on_device<double>(test::random_layer(kind, H, I, generator));
+  }
 
   static test::LayerProblem<double> make() {
     std::mt19937_64 generator(1);
@@ -101,6 +113,10 @@ struct Everything {
         }
       }
     }
+    elaphos::LayerOptions layer_options;
+    layer_options.dropout.probability = 0.5;
+    elaphos::solve(exec, stack, states, layer.x, layer.y, states, layer_options, workspace);
+    elaphos::read_out(exec, readout, layer.y, read);
   }
 };
 

@@ -16,6 +16,14 @@
 #include <elaphos/dual.hpp>
 #include <elaphos/enqueue_solve.hpp>
 #include <elaphos/errors.hpp>
+#include <elaphos/layers/bidirectional.hpp>
+#include <elaphos/layers/dropout.hpp>
+#include <elaphos/layers/layer_cell.hpp>
+#include <elaphos/layers/layer_options.hpp>
+#include <elaphos/layers/layer_report.hpp>
+#include <elaphos/layers/readout.hpp>
+#include <elaphos/layers/solve_layers.hpp>
+#include <elaphos/layers/stack.hpp>
 #include <elaphos/linear_gradient.hpp>
 #include <elaphos/linear_options.hpp>
 #include <elaphos/linear_recurrence.hpp>

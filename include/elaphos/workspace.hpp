@@ -37,6 +37,10 @@ enum class Buffer : std::size_t {
   batch_rows,
   batch_contexts,
   between,
+  layer_output,
+  layer_states,
+  layer_reversed,
+  layer_final_states,
   count
 };
 
