@@ -25,13 +25,13 @@ namespace elaphos {
 namespace impl {
 
 template <class T>
-struct IsLayers : std::false_type {};
+struct IsLayerStack : std::false_type {};
 template <class Layer>
-struct IsLayers<Stack<Layer>> : std::true_type {};
+struct IsLayerStack<Stack<Layer>> : std::true_type {};
 template <class... Layers>
-struct IsLayers<MixedStack<Layers...>> : std::true_type {};
+struct IsLayerStack<MixedStack<Layers...>> : std::true_type {};
 template <class Cell>
-struct IsLayers<Bidirectional<Cell>> : std::true_type {};
+struct IsLayerStack<Bidirectional<Cell>> : std::true_type {};
 
 /// Checks the Views of a range when the caller's code is compiled; their shapes and their numbers when it runs.
 template <class ExecutionSpace, class Scalar, class Pointer, class States>
@@ -48,26 +48,27 @@ void collect_states(const char* name, const States& states, std::vector<ArraySha
 
 /// \brief Layers that `solve` takes: a `Stack`, a `MixedStack`, or one `Bidirectional`.
 template <class T>
-concept Layers = impl::IsLayers<T>::value;
+concept LayerStack = impl::IsLayerStack<T>::value;
 
 /// \brief Evaluates layers on one another, each by `solve`, so that in exact mode the bits are those of the loops.
 ///
 /// \param exec          runs all kernels; it is waited for before the report is returned
-/// \param y0            a range of Views (B, D_l), such as a `std::vector` of `StateView`s: the initial state of every
-///                      layer, of a bidirectional one the forward, then the backward state. D_l = H_l, for LSTMs h then
-///                      c
+/// \param y0            a range of Views (B, D_l), such as a `std::vector` of `StateView`s: the initial state of
+///                      each layer, of a bidirectional one the forward, then the backward state. D_l is the cell's
+///                      state size: of an LSTM h, then c
 /// \param x             inputs of the first layer (T, B, I)
 /// \param y             output of the last layer: (T, B, H), or (T, B, 2 H) if it is bidirectional; apart from all
-/// others \param final_states  Views as y0's, and may be those: the states after the last step, PyTorch's h_n and c_n.
-/// As y0 of
-///                      the next call they continue the sequence, in exact mode with the bits of one call, whatever the
-///                      lengths; then also advance `options.dropout.first_step`. Bidirectional layers cannot be
-///                      continued
+///                      others
+/// \param final_states  Views as y0's, and may be those: the states after the last step, PyTorch's h_n and c_n. As
+///                      y0 of the next call they continue the sequence, in exact mode with the bits of one call,
+///                      whatever the lengths; `options.dropout.first_step` then advances too. Bidirectional layers
+///                      cannot be continued
 /// \param workspace     memory to reuse; also holds the outputs between layers, at most three arrays (T, B, widest
-/// layer) \return a report for each state. When the observer stops a solve the list ends with it, and final states are
-/// not written \throws InvalidArgument for shapes, options or overlaps that make no sense, before y or a final state is
+///                      layer)
+/// \return a report for each state. When the observer stops a solve the list ends with it, and no final state is
 /// written
-template <class ExecutionSpace, Layers L, class InitialStates, class InputView, class OutputView, class FinalStates>
+/// \throws InvalidArgument for shapes, options or overlaps that make no sense, before y or a final state is written
+template <class ExecutionSpace, LayerStack L, class InitialStates, class InputView, class OutputView, class FinalStates>
 LayerReport solve(const ExecutionSpace& exec, const L& layers, const InitialStates& y0, const InputView& x,
                   const OutputView& y, const FinalStates& final_states, const LayerOptions& options,
                   Workspace<ExecutionSpace>& workspace) {
@@ -93,7 +94,7 @@ LayerReport solve(const ExecutionSpace& exec, const L& layers, const InitialStat
 }
 
 /// \brief The same with a workspace of its own: allocates and frees in every call.
-template <class ExecutionSpace, Layers L, class InitialStates, class InputView, class OutputView, class FinalStates>
+template <class ExecutionSpace, LayerStack L, class InitialStates, class InputView, class OutputView, class FinalStates>
 LayerReport solve(const ExecutionSpace& exec, const L& layers, const InitialStates& y0, const InputView& x,
                   const OutputView& y, const FinalStates& final_states, const LayerOptions& options = {}) {
   Workspace<ExecutionSpace> workspace;
@@ -101,7 +102,7 @@ LayerReport solve(const ExecutionSpace& exec, const L& layers, const InitialStat
 }
 
 /// \brief A state (B, D_l) of zeros for every direction of every layer: PyTorch's default, and room for final states.
-template <class ExecutionSpace, Layers L>
+template <class ExecutionSpace, LayerStack L>
 auto zero_states(const ExecutionSpace& exec, const L& layers, std::int64_t batch) {
   using View = StateView<typename L::scalar_type, typename L::memory_space>;
   std::vector<View> states;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Solves of layers refuse what does not fit, with a message that names it, and leave the caller's arrays as they were.
+#include "support/layers.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using test::Exec;
+using test::Memory;
+using Gru = elaphos::Gru<double, Memory>;
+using State = elaphos::StateView<double, Memory>;
+using Sequence = elaphos::SequenceView<double, Memory>;
+
+constexpr double poison = -77;
+
+Sequence poisoned(std::size_t T, std::size_t B, std::size_t width) {
+  const Sequence y("test::y", T, B, width);
+  Kokkos::deep_copy(y, poison);
+  return y;
+}
+
+Gru random_gru(int H, int I) {
+  std::mt19937_64 generator(9);
+  return Gru(test::weights_on_device<double>(test::random_layer(test::CellKind::gru, H, I, generator)));
+}
+
+// Arguments that fit a stack of two GRUs over 10 steps of 2 sequences; tests change one.
+struct Arguments {
+  elaphos::Stack<Gru> stack{{random_gru(4, 3), random_gru(5, 4)}};
+  std::vector<State> y0 = elaphos::zero_states(Exec(), stack, 2);
+  Sequence x{"x", 10, 2, 3};
+  Sequence y = poisoned(10, 2, 5);
+  std::vector<State> final_states = elaphos::zero_states(Exec(), stack, 2);
+  elaphos::LayerOptions options;
+
+  elaphos::LayerReport solve() const { return elaphos::solve(Exec(), stack, y0, x, y, final_states, options); }
+
+  void expect_untouched() const {
+    for (const double number : test::to_host(y)) CHECK(number == poison);
+    for (const auto& state : final_states) {
+      for (const double number : test::to_host(state)) CHECK(number == 0);
+    }
+  }
+};
+
+void expect_refusal(const std::function<void(Arguments&)>& change, const std::vector<std::string>& words) {
+  Arguments arguments;
+  const Arguments original = arguments;
+  try {
+    change(arguments);
+    arguments.solve();
+    FAIL_CHECK("accepted, though it lacks " << words.front());
+  } catch (const elaphos::InvalidArgument& error) {
+    const std::string text = error.what();
+    for (const std::string& word : words) {
+      CAPTURE(text, word);
+      CHECK(text.find(word) != std::string::npos);
+    }
+  }
+  original.expect_untouched();
+}
+
+}  // namespace
+
+TEST_CASE("layers: what does not fit is refused before anything is written") {
+  expect_refusal([](auto& a) { a.y = Sequence("y", 10, 2, 4); }, {"y is (10, 2, 4)", "(T, B, 5)"});
+  expect_refusal([](auto& a) { a.x = Sequence("x", 10, 3, 3); }, {"x is (10, 3, 3)", "(10, 2, 3)"});
+  expect_refusal([](auto& a) { a.y0.pop_back(); }, {"y0 is a range of 1", "expected 2 Views"});
+  expect_refusal([](auto& a) { a.y0[1] = State("y0", 2, 4); }, {"y0[1] is (2, 4)", "(2, 5)"});
+  expect_refusal([](auto& a) { a.final_states[0] = State("s", 3, 4); }, {"final_states[0] is (3, 4)", "(2, 4)"});
+  expect_refusal([](auto& a) { a.final_states.push_back(State("s", 2, 4)); },
+                 {"final_states is a range of 3", "expected 2 Views"});
+  expect_refusal([](auto& a) { a.options.dropout.probability = 1; }, {"dropout.probability is 1", "[0, 1)"});
+  expect_refusal([](auto& a) { a.options.dropout.probability = -0.1; }, {"dropout.probability is -0.1"});
+  expect_refusal([](auto& a) { a.options.dropout.probability = NAN; }, {"dropout.probability is nan"});
+  expect_refusal([](auto& a) { a.options.dropout.first_step = -1; }, {"dropout.first_step is -1"});
+  expect_refusal([](auto& a) { a.options.dropout.first_sequence = -1; }, {"dropout.first_sequence is -1"});
+  expect_refusal([](auto& a) { a.options.solve.keep_every = 2; }, {"keep_every is 2", "expected 1"});
+  expect_refusal([](auto& a) { a.options.solve.steps = 9; }, {"steps is 9", "0 or 10"});
+  expect_refusal([](auto& a) { a.options.solve.max_iterations = 0; }, {"max_iterations is 0"});
+  expect_refusal([](auto& a) { a.options.solve.initial_guess = elaphos::InitialGuess::trajectory; }, {"initial_guess"});
+  expect_refusal([](auto& a) { a.options.solve.method = elaphos::Method::block_quasi_newton; }, {"method"});
+  expect_refusal([](auto& a) { a.x = Sequence(a.y.data(), 10, 2, 3); }, {"y is memory that overlaps x"});
+  expect_refusal([](auto& a) { a.y0[0] = State(a.y.data(), 2, 4); }, {"y is memory that overlaps y0[0]"});
+  expect_refusal([](auto& a) { a.final_states[1] = State(a.y.data(), 2, 5); }, {"final_states[1]", "overlaps y"});
+  expect_refusal([](auto& a) { a.final_states[0] = State(a.x.data(), 2, 4); }, {"final_states[0]", "overlaps x"});
+  expect_refusal([](auto& a) { a.final_states[0] = State(a.final_states[1].data(), 2, 4); },
+                 {"final_states[1]", "overlaps final_states[0]"});
+
+  expect_refusal([](auto&) { elaphos::Stack<Gru>({}); }, {"layers is none"});
+  expect_refusal(
+      [](auto&) {
+        elaphos::Stack<Gru>({random_gru(4, 3), random_gru(5, 3)});
+      },
+      {"layer 1 is input size 3", "4, the output size of layer 0"});
+  expect_refusal(
+      [](auto&) { elaphos::MixedStack(elaphos::Bidirectional(random_gru(4, 3), random_gru(4, 3)), random_gru(5, 4)); },
+      {"layer 1 is input size 4", "8, the output size of layer 0"});
+  expect_refusal([](auto&) { elaphos::Bidirectional(random_gru(4, 3), random_gru(5, 3)); },
+                 {"backward is input size 3", "hidden size 5", "hidden size 4"});
+}
+
+TEST_CASE("layers: final states are written when all layers are done, and not before") {
+  Arguments arguments;
+  // The second layer's width is found out only when it is solved.
+  arguments.stack = elaphos::Stack<Gru>({random_gru(4, 3), random_gru(200, 4)});
+  arguments.y0 = elaphos::zero_states(Exec(), arguments.stack, 2);
+  arguments.final_states = elaphos::zero_states(Exec(), arguments.stack, 2);
+  arguments.y = poisoned(10, 2, 200);
+  CHECK_THROWS_AS(arguments.solve(), elaphos::InvalidArgument);
+  arguments.expect_untouched();
+
+  Arguments stopped;
+  Kokkos::deep_copy(stopped.x, 1.0);
+  stopped.options.solve.segments = 2;
+  stopped.options.solve.observer = [](const elaphos::SolveReport&) { return false; };
+  const auto report = stopped.solve();
+  CHECK(report.solves.size() == 1);
+  CHECK(!report.converged());
+  stopped.expect_untouched();
+
+  stopped.options.solve = {};
+  CHECK(stopped.solve().solves.size() == 2);
+  CHECK(test::to_host(stopped.final_states[0])[0] != 0);
+}
