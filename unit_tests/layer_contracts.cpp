@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Solves of layers refuse what does not fit, with a message that names it, and leave the caller's arrays as they were.
+// What a recurrence must have to be a layer.
 #include "support/layers.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -129,4 +130,30 @@ TEST_CASE("layers: final states are written when all layers are done, and not be
   stopped.options.solve = {};
   CHECK(stopped.solve().solves.size() == 2);
   CHECK(test::to_host(stopped.final_states[0])[0] != 0);
+}
+
+namespace {
+
+// A user's recurrence without input: the number of the step, and of the sequence.
+struct Clock {
+  using scalar_type = double;
+  using memory_space = Memory;
+  int state_size() const { return 2; }
+  int hidden_size() const { return 1; }
+  int input_size() const { return 0; }
+  KOKKOS_FUNCTION void team_step(const auto&, elaphos::StepContext at, auto, auto, auto next) const {
+    next[0] = static_cast<double>(at.t);
+    next[1] = static_cast<double>(at.b);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("layers: a user's recurrence without input is a layer, in both directions") {
+  const elaphos::Bidirectional layer(Clock{}, Clock{});
+  const auto states = elaphos::zero_states(Exec(), layer, 2);
+  const auto y = poisoned(3, 2, 2);
+  CHECK(elaphos::solve(Exec(), layer, states, Sequence(), y, states).converged());
+  CHECK(test::to_host(y) == std::vector<double>{0, 2, 0, 2, 1, 1, 1, 1, 2, 0, 2, 0});
+  for (const auto& state : states) CHECK(test::to_host(state) == std::vector<double>{2, 0, 2, 1});
 }

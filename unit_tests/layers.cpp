@@ -281,29 +281,3 @@ TEMPLATE_TEST_CASE("layers: chunks of any lengths have the bits of the whole", "
     }
   }
 }
-
-namespace {
-
-// A user's recurrence without input: the number of the step, and of the sequence.
-struct Clock {
-  using scalar_type = double;
-  using memory_space = Memory;
-  int state_size() const { return 2; }
-  int hidden_size() const { return 1; }
-  int input_size() const { return 0; }
-  KOKKOS_FUNCTION void team_step(const auto&, elaphos::StepContext at, auto, auto, auto next) const {
-    next[0] = static_cast<double>(at.t);
-    next[1] = static_cast<double>(at.b);
-  }
-};
-
-}  // namespace
-
-TEST_CASE("layers: a user's recurrence without input is a layer, in both directions") {
-  const elaphos::Bidirectional layer(Clock{}, Clock{});
-  const auto states = elaphos::zero_states(Exec(), layer, 2);
-  const auto y = poisoned<double>(3, 2, 2);
-  CHECK(elaphos::solve(Exec(), layer, states, Sequence<double>(), y, states).converged());
-  CHECK(test::to_host(y) == std::vector<double>{0, 2, 0, 2, 1, 1, 1, 1, 2, 0, 2, 0});
-  for (const auto& state : states) CHECK(test::to_host(state) == std::vector<double>{2, 0, 2, 1});
-}
