@@ -349,12 +349,16 @@ struct Narrow : test::BatchedRing<double> {
 }  // namespace
 
 TEST_CASE("batched: the planner makes about as many segments as the recurrence says it can run at a time") {
+  const auto segments = [](int rows) {
+    return elaphos::make_plan(elaphos::plan_request(Exec(), Narrow{{3, 2}, rows}, 100'000, 1), {}).segments;
+  };
+  CHECK(segments(1) == 1);
+  CHECK(segments(2) >= 2);
+  CHECK(segments(2) <= 8);
+  CHECK(segments(300) >= 300);
+  CHECK(segments(300) <= 1200);
   const RingProblem<double> problem(2000, 1, 3, 2);
-  CHECK(problem.solve(Narrow{{3, 2}, 1}).plan.segments == 1);
-  const std::int64_t for_two = problem.solve(Narrow{{3, 2}, 2}).plan.segments;
-  CHECK(for_two >= 2);
-  CHECK(for_two <= 8);
-  CHECK(problem.solve(Narrow{{3, 2}, 300}).plan.segments == 10);
+  CHECK(problem.solve(Narrow{{3, 2}, 300}).plan.segments > 2);
   CHECK_THROWS_WITH(problem.solve(Narrow{{3, 2}, 0}), Catch::Matchers::ContainsSubstring("rows_at_a_time() is 0"));
 }
 
