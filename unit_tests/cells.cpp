@@ -42,7 +42,7 @@ void check_partials(const elaphos::impl::GatedUnit<Gates, double>& unit) {
   constexpr double h_step = 1e-6;
   for (int sample = 0; sample < 1000; ++sample) {
     double input[gates], hidden[gates], own[states], by_gate[states][gates], direct[states][states];
-    double weights[unit.weights];
+    double weights[elaphos::impl::GatedUnit<Gates, double>::weights];
     for (double& number : weights) number = normal(generator);
     for (double& number : input) number = normal(generator);
     for (double& number : hidden) number = normal(generator);

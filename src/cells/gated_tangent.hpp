@@ -69,7 +69,7 @@ template <class Gates, class Scalar, int Width, Sensitivity Carried>
 class GatedTangent {
   static constexpr int gates = Gates::count, states = Gates::states;
   static constexpr int columns = states * Width;  // of the dense product
-  static constexpr int rows = (states + Gates::late) * Width;
+  static constexpr int product_rows = (states + Gates::late) * Width;
   using Partials = GatedPartials<Gates, Scalar, Width>;
 
  public:
@@ -120,7 +120,7 @@ class GatedTangent {
                                    : Carried == Sensitivity::block  ? Width
                                                                     : 1;
   alignas(64) Scalar value[entries];
-  alignas(64) Scalar product[Carried == Sensitivity::dense ? rows * columns : 1];
+  alignas(64) Scalar product[Carried == Sensitivity::dense ? product_rows * columns : 1];
   WorstStretch<Scalar> stretch[stretches];
 
   void multiply_diagonal(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
@@ -163,7 +163,7 @@ class GatedTangent {
   // then make their part of the others.
   void multiply_dense(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
     const int H = packed.hidden_size, K = packed.head_size;
-    for (int i = 0; i < rows * columns; ++i) product[i] = Scalar(0);
+    for (int i = 0; i < product_rows * columns; ++i) product[i] = Scalar(0);
     for (int k = 0; k < H; ++k) {
       const int first = k - k % K;
       const Scalar* weight = packed.hidden_weights + std::int64_t(k - first) * gates * Width;
