@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What linear recurrences refuse, what overflows, and what a workspace may be used for.
 #include "support/linear_case.hpp"
+#include "support/refusal.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace {
 
 using test::Exec;
+using test::expect_refusal;
 using test::Kind;
 using test::LinearCase;
 using test::LinearOptions;
@@ -21,19 +22,6 @@ using test::LinearPlan;
 using test::Memory;
 using Sequence = elaphos::SequenceView<double, Memory>;
 using State = elaphos::StateView<double, Memory>;
-
-void expect_refusal(const std::function<void()>& attempt, const std::vector<std::string>& words) {
-  try {
-    attempt();
-    FAIL_CHECK("accepted");
-  } catch (const elaphos::InvalidArgument& error) {
-    const std::string text = error.what();
-    for (const std::string& word : words) {
-      CAPTURE(text, word);
-      CHECK(text.find(word) != std::string::npos);
-    }
-  }
-}
 
 template <class A>
 void expect_refusal(const A& coefficients, const Sequence& b, const State& y0, const Sequence& y,

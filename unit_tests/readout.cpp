@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The linear map of a layer's output, against a plain loop.
 #include "support/layers.hpp"
+#include "support/refusal.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-#include <functional>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -118,30 +118,18 @@ TEST_CASE("readout: what does not fit is refused") {
   const Numbers numbers = random_numbers(3, 2, 10, 2);
   const auto readout = numbers.readout<double>();
   const auto h = test::to_device<Sequence<double>>(numbers.h, 10, 2, 3);
-  const auto refuse = [](const std::function<void()>& attempt, const std::vector<std::string>& words) {
-    try {
-      attempt();
-      FAIL_CHECK("accepted");
-    } catch (const elaphos::InvalidArgument& error) {
-      const std::string text = error.what();
-      for (const std::string& word : words) {
-        CAPTURE(text, word);
-        CHECK(text.find(word) != std::string::npos);
-      }
-    }
-  };
   const auto apply = [&](const auto& from, const auto& to) {
     return [&readout, from, to] { elaphos::read_out(Exec(), readout, from, to); };
   };
-  refuse(apply(Sequence<double>("h", 10, 2, 4), output<double>(10, 2, 2)), {"h is (10, 2, 4)", "(T, B, 3)"});
-  refuse(apply(h, output<double>(9, 2, 2)), {"z is (9, 2, 2)", "(10, 2, 2)"});
-  refuse(apply(h, State<double>("z", 2, 3)), {"z is (2, 3)", "(2, 2)"});
-  refuse(apply(Sequence<double>("h", 0, 2, 3), State<double>("z", 2, 2)), {"h is (0, 2, 3)", "at least one step"});
-  refuse(apply(h, Sequence<double>(h.data(), 10, 2, 2)), {"z is memory that overlaps h"});
+  test::expect_refusal(apply(Sequence<double>("h", 10, 2, 4), output<double>(10, 2, 2)), {"h is (10, 2, 4)", "(T, B, 3)"});
+  test::expect_refusal(apply(h, output<double>(9, 2, 2)), {"z is (9, 2, 2)", "(10, 2, 2)"});
+  test::expect_refusal(apply(h, State<double>("z", 2, 3)), {"z is (2, 3)", "(2, 2)"});
+  test::expect_refusal(apply(Sequence<double>("h", 0, 2, 3), State<double>("z", 2, 2)), {"h is (0, 2, 3)", "at least one step"});
+  test::expect_refusal(apply(h, Sequence<double>(h.data(), 10, 2, 2)), {"z is memory that overlaps h"});
   using Matrix = elaphos::MatrixView<double, Memory>;
   using Vector = elaphos::VectorView<double, Memory>;
-  refuse([] { elaphos::Readout<double, Memory>(Matrix("w", 2, 3), Vector("b", 3)); }, {"bias is (3)", "(2)"});
-  refuse([] { elaphos::Readout<double, Memory>(Matrix("w", 0, 3), Vector("b", 0)); }, {"weights is (0, 3)"});
+  test::expect_refusal([] { elaphos::Readout<double, Memory>(Matrix("w", 2, 3), Vector("b", 3)); }, {"bias is (3)", "(2)"});
+  test::expect_refusal([] { elaphos::Readout<double, Memory>(Matrix("w", 0, 3), Vector("b", 0)); }, {"weights is (0, 3)"});
 }
 
 // As in docs/layers.md.

@@ -12,13 +12,11 @@ namespace elaphos::impl {
 ///
 /// - `name`; `count`, its gates; `states`, the numbers of a unit, of which the first is its entry of h;
 /// - `late`: so many of the last gates multiply their recurrent weights not with h but with `between`, a number that
-/// each
-///   unit makes of its other gates; 0 or 1;
+///   each unit makes of its other gates; 0 or 1;
 /// - `unit_weights`: numbers that each unit has to itself (peepholes);
 /// - `recurrent`: whether there are recurrent weights at all;
 /// - `next(input, hidden, weights, own, next)`: a unit's step. `input` and `hidden` hold, per gate, the unit's entries
-/// of
-///   W_ih x + b_ih and of W_hh h + b_hh (of W_hh `between` + b_hh for late ones); `weights` are its own; `own` its
+///   of W_ih x + b_ih and of W_hh h + b_hh (of W_hh `between` + b_hh for late ones); `weights` are its own; `own` its
 ///   states;
 /// - `partials(input, hidden, weights, own, by_gate, direct)`: d next[s] / d hidden[g] in `by_gate[s][g]`, and in
 ///   `direct[s][r]` d next[s] / d own[r], where that enters directly;

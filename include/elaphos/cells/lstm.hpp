@@ -15,8 +15,8 @@ struct LstmGates : GatesBase {
   static constexpr const char* name = "Lstm";
   static constexpr int count = 4;
   static constexpr int states = 2;
-  static constexpr int unit_weights =
-      3;  // peepholes: from c to the input and the forget gate, from c' to the output gate
+  // Peepholes: from c to the input and the forget gate, from c' to the output gate.
+  static constexpr int unit_weights = 3;
 
   bool coupled = false;  ///< the input gate is 1 - forget gate
   bool peepholes = false;
