@@ -5,7 +5,9 @@
 #include <elaphos/impl/array_shape.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
+#include <limits>
 
 namespace elaphos::impl {
 
@@ -39,6 +41,16 @@ void expect_apart(const ArrayShape& written, const ArrayShape& read) {
     throw InvalidArgument(written.name, format("memory that overlaps {}", read.name),
                           format("memory of its own: {} is written, {} is read", written.name, read.name));
   }
+}
+
+std::int64_t check_offsets(const ArrayShape& offsets) {
+  if (offsets.extents[0] < 2) {
+    throw InvalidArgument("offsets", extents_of(offsets), "at least 2 entries, one more than there are sequences");
+  }
+  if (offsets.extents[0] > std::size_t(std::numeric_limits<std::int32_t>::max())) {
+    throw InvalidArgument("offsets", extents_of(offsets), "fewer than 2^31 sequences");
+  }
+  return static_cast<std::int64_t>(offsets.extents[0]) - 1;
 }
 
 }  // namespace elaphos::impl

@@ -5,6 +5,7 @@
 #include <elaphos/autodiff.hpp>
 #include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/lane_batch.hpp>
+#include <elaphos/impl/step_site.hpp>
 #include <elaphos/solve.hpp>
 
 #include <cstdint>
@@ -52,9 +53,12 @@ struct CompareJacobians {
   KOKKOS_FUNCTION void operator()(std::int64_t index, JacobianCheck& worst) const {
     constexpr int D = R::state_size;
     const std::int64_t entry = index * stride;
-    const StepContext at{entry / problem.batch, entry % problem.batch};
-    const Scalar* y = problem.state_before(at.t, at.b);
-    const Scalar* x = problem.x + entry * R::input_size;
+    const std::int64_t t = entry / problem.batch, b = entry % problem.batch;
+    const StepSite<Scalar> site = step_site(problem, b, t);
+    const StepContext at = site.at;
+    const Scalar* y = state_before(problem, site, b, t);
+    Scalar room[R::input_size > 0 ? R::input_size : 1];
+    const Scalar* x = problem.inputs.gathered(entry, room);
     Scalar supplied[D * D], derivative[D * D];
     recurrence.jacobian(at, y, x, parameters, JacobianRef<Scalar>(supplied, D));
     differentiated.jacobian(at, y, x, parameters, JacobianRef<Scalar>(derivative, D));

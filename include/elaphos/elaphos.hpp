@@ -16,6 +16,7 @@
 #include <elaphos/dual.hpp>
 #include <elaphos/enqueue_solve.hpp>
 #include <elaphos/errors.hpp>
+#include <elaphos/inputs.hpp>
 #include <elaphos/layers/bidirectional.hpp>
 #include <elaphos/layers/dropout.hpp>
 #include <elaphos/layers/layer_cell.hpp>

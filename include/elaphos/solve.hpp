@@ -7,9 +7,11 @@
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/batched_propagator.hpp>
 #include <elaphos/impl/check_views.hpp>
+#include <elaphos/impl/input_arrays.hpp>
 #include <elaphos/impl/lane_propagator.hpp>
 #include <elaphos/impl/solve_segments.hpp>
 #include <elaphos/impl/team_propagator.hpp>
+#include <elaphos/inputs.hpp>
 #include <elaphos/options.hpp>
 #include <elaphos/recurrence.hpp>
 #include <elaphos/report.hpp>
@@ -110,15 +112,22 @@ auto problem_of(const R& recurrence, const InitialView& y0, const InputView& x, 
   static_assert(Kokkos::is_execution_space<ExecutionSpace>::value,
                 "Elaphos: the first argument of solve is an execution space instance");
   static_assert(ViewCheck<ExecutionSpace, Scalar, 2, InitialView>::passed);
-  static_assert(ViewCheck<ExecutionSpace, Scalar, 3, InputView>::passed);
+  static_assert(InputCheck<ExecutionSpace, Scalar, InputView>::passed);
   static_assert(ViewCheck<ExecutionSpace, Scalar, 3, OutputView>::passed);
   static_assert(!std::is_const_v<typename OutputView::value_type>, "Elaphos: y is written: its View must not be const");
   const int state_size = Traits::state_size(recurrence);
   const int input_size = Traits::input_size(recurrence);
-  const std::int64_t steps = check_problem_shapes(shape_of("y0", y0), shape_of("x", x), shape_of("y", y), state_size,
-                                                  input_size, options);
-  return Problem<Scalar>{y0.data(),  x.data(),  y.data(), 0, steps, static_cast<std::int64_t>(y.extent(1)),
-                         state_size, input_size};
+  const InputArrays arrays = as_inputs(x).arrays();
+  const std::int64_t steps =
+      check_problem_shapes(shape_of("y0", y0), arrays, shape_of("y", y), state_size, input_size, options);
+  return Problem<Scalar>{y0.data(),
+                         input_blocks<Scalar>(arrays),
+                         y.data(),
+                         0,
+                         steps,
+                         static_cast<std::int64_t>(y.extent(1)),
+                         state_size,
+                         time_division<Scalar>(arrays, y0.data())};
 }
 
 template <class ExecutionSpace, class R, class InitialView, class InputView, class OutputView>
@@ -155,7 +164,8 @@ PlanRequest plan_request(const ExecutionSpace& exec, const R& recurrence, std::i
 /// \param recurrence  a library cell, a user's `Recurrence`, `bind_parameters(recurrence, p)`, a `TeamRecurrence`
 ///                    or a `BatchedRecurrence`
 /// \param y0          initial states (B, D)
-/// \param x           inputs (T, B, I); empty for a recurrence without inputs
+/// \param x           inputs (T, B, I), empty for a recurrence without inputs; or `inputs(...)`: features in several Views,
+///                    packed or masked sequences, resets
 /// \param y           output (T, B, D), or fewer states with `options.keep_every`; must not overlap x or y0. T = 0 is a
 ///                    valid empty solve
 /// \param workspace   memory to reuse; one per solve in flight

@@ -6,6 +6,7 @@
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
+#include <elaphos/impl/step_site.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -53,13 +54,24 @@ struct GatedHostKernel {
     }
   };
 
-  void pre_activate(const Scalar* state, const Scalar* x, PreActivations& out) const {
-    multiply<0, row>(weights.input_weights, weights.input_bias, x, weights.input_size, out.input);
+  void pre_activate(const Scalar* state, std::int64_t entry, PreActivations& out) const {
+    multiply_input(entry, out.input);
     if constexpr (Gates::recurrent) multiply_hidden<0, early_row>(state, out);
     if constexpr (Gates::late > 0) {
       alignas(64) Scalar between[Width];
       make_between(out, state, between);
       multiply_hidden<early_row, row>(between, out);
+    }
+  }
+
+  void multiply_input(std::int64_t entry, Scalar* out) const {
+    const InputBlocks<Scalar>& inputs = arguments.problem.inputs;
+    const Scalar* columns = weights.input_weights;
+    const Scalar* sums = weights.input_bias;
+    for (int block = 0; block < inputs.count; ++block) {
+      multiply<0, row>(columns, sums, inputs.row(block, entry), inputs.sizes[block], out);
+      columns += std::int64_t(inputs.sizes[block]) * row;
+      sums = out;
     }
   }
 
@@ -88,14 +100,14 @@ struct GatedHostKernel {
     }
   }
 
-  // out = bias + sum over k of factor[k] * column k, in ascending order of k; of entries from ... to - 1.
+  // out = start + sum over k of factor[k] * column k, in ascending order of k; of entries from ... to - 1.
   template <int from, int to>
-  static void multiply(const Scalar* columns, const Scalar* bias, const Scalar* factors, int count, Scalar* out) {
+  static void multiply(const Scalar* columns, const Scalar* start, const Scalar* factors, int count, Scalar* out) {
     constexpr int block = block_of_sums(to - from);
     static_assert((to - from) % block == 0);
     for (int first = from; first < to; first += block) {
       Scalar sums[block];
-      for (int c = 0; c < block; ++c) sums[c] = bias[first + c];
+      for (int c = 0; c < block; ++c) sums[c] = start[first + c];
       for (int k = 0; k < count; ++k) {
         const Scalar factor = factors[k];
         const Scalar* column = columns + std::int64_t(k) * row + first;
@@ -188,18 +200,30 @@ struct GatedHostKernel {
     load(arguments.nodes + range.flat * D, state);
     PreActivations at;
     GatedTangent<Gates, Scalar, Width, Carried> tangent;
+    bool from_node = propagating;  // the state depends on the segment's node
 
+    StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
     std::int64_t t = range.begin;
     bool merged = false;
     while (t < range.end && !merged) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      pre_activate(state, problem.x + entry * weights.input_size, at);
-      if constexpr (Carried == Sensitivity::none) {
-        activate(at, state, next);
+      const StepSite<Scalar> site = cursor.site(t);
+      if (site.beginning != nullptr) {
+        load(site.beginning, state);
+        tangent.clear();
+        from_node = false;
+      }
+      if (site.held) {
+        std::memcpy(next, state, sizeof next);
       } else {
-        Partials partials;
-        activate(at, state, next, partials);
-        if (propagating) tangent.advance(weights, partials, arguments.merge == Merge::tolerance);
+        pre_activate(state, entry, at);
+        if constexpr (Carried == Sensitivity::none) {
+          activate(at, state, next);
+        } else {
+          Partials partials;
+          activate(at, state, next, partials);
+          if (from_node) tangent.advance(weights, partials, arguments.merge == Merge::tolerance);
+        }
       }
 
       Scalar* y = problem.y + entry * D;
@@ -240,11 +264,17 @@ struct GatedHostKernel {
     alignas(64) Scalar next[states * Width];
     PreActivations at;
     Scalar residual = 0;
+    StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      load(problem.state_before(t, range.sequence), state);
-      pre_activate(state, problem.x + entry * weights.input_size, at);
-      activate(at, state, next);
+      const StepSite<Scalar> site = cursor.site(t);
+      load(state_before(problem, site, range.sequence, t), state);
+      if (site.held) {
+        std::memcpy(next, state, sizeof next);
+      } else {
+        pre_activate(state, entry, at);
+        activate(at, state, next);
+      }
       StateDifference<Scalar> apart;
       const Scalar* stored = problem.y + entry * D;
       for (int s = 0; s < states; ++s) {

@@ -83,6 +83,13 @@ class GatedTangent {
     }
   }
 
+  // From here on the state depends on the node no more.
+  void clear() {
+    if constexpr (Carried != Sensitivity::none) {
+      for (int i = 0; i < entries; ++i) value[i] = Scalar(0);
+    }
+  }
+
   // Growth is only asked for where merges within tolerance are possible.
   void advance(const PackedWeights<Scalar>& packed, const Partials& partials, bool growth_wanted) {
     if constexpr (Carried == Sensitivity::diagonal) {

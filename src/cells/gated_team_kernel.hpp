@@ -6,6 +6,7 @@
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
+#include <elaphos/impl/step_site.hpp>
 #include <elaphos/impl/unroll.hpp>
 
 #include <cstdint>
@@ -94,15 +95,15 @@ struct GatedTeamKernel {
     }
 
     // The unit's pre-activations from the state in scratch half `half`. With late gates there is a barrier in between.
-    KOKKOS_FORCEINLINE_FUNCTION void pre_activate(const Scalar* x, int half, const Scalar (&own)[states],
+    KOKKOS_FORCEINLINE_FUNCTION void pre_activate(std::int64_t entry, int half, const Scalar (&own)[states],
                                                   Scalar (&input)[gates], Scalar (&hidden)[gates]) const {
       const PackedWeights<Scalar>& w = kernel.weights;
       for (int g = 0; g < gates; ++g) input[g] = w.input_bias[g * Width + unit];
-      for (int i = 0; i < w.input_size; ++i) {
+      kernel.arguments.problem.inputs.for_each(entry, [&](int i, const Scalar& x) {
         for (int g = 0; g < gates; ++g) {
-          input[g] = multiply_add(x[i], w.input_weights[std::int64_t(i) * row + g * Width + unit], input[g]);
+          input[g] = multiply_add(x, w.input_weights[std::int64_t(i) * row + g * Width + unit], input[g]);
         }
-      }
+      });
       for (int g = 0; g < gates; ++g) hidden[g] = w.hidden_bias[g * Width + unit];
       if constexpr (Gates::recurrent) multiply_hidden<0, early>(shared + Layout::state + half * Width, hidden);
       if constexpr (Gates::late > 0) {
@@ -149,16 +150,30 @@ struct GatedTeamKernel {
       shared[Layout::state + unit] = own[0];
       member.team_barrier();
 
+      bool from_node = propagating;  // the state depends on the segment's node
+      StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
       std::int64_t t = range.begin;
       int half = 0, flag = 0;
       bool merged = false;
       while (t < range.end && !merged) {
         const std::int64_t entry = t * problem.batch + range.sequence;
-        Scalar input[gates], hidden[gates];
-        pre_activate(problem.x + entry * kernel.weights.input_size, half, own, input, hidden);
+        const StepSite<Scalar> site = cursor.site(t);
+        if (site.beginning != nullptr) {
+          load(site.beginning, own);
+          shared[Layout::state + half * Width + unit] = own[0];
+          tangent.clear();
+          from_node = false;
+          member.team_barrier();
+        }
         Scalar next[states];
-        kernel.unit_step.next(input, hidden, unit_weight, own, next);
-        if (Carried != Sensitivity::none && propagating) advance_tangent(input, hidden, own);
+        if (site.held) {
+          for (int s = 0; s < states; ++s) next[s] = own[s];
+        } else {
+          Scalar input[gates], hidden[gates];
+          pre_activate(entry, half, own, input, hidden);
+          kernel.unit_step.next(input, hidden, unit_weight, own, next);
+          if (Carried != Sensitivity::none && from_node) advance_tangent(input, hidden, own);
+        }
 
         Scalar* y = problem.y + entry * D + unit;
         if (may_merge && real) offer_difference(next, y, half, flag);
@@ -341,18 +356,23 @@ struct GatedTeamKernel {
       const Problem<Scalar>& problem = kernel.arguments.problem;
       const int H = kernel.weights.hidden_size, D = states * H;
       Scalar residual = 0;
+      StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
       for (std::int64_t t = range.begin; t < range.end; ++t) {
         const std::int64_t entry = t * problem.batch + range.sequence;
         Scalar own[states], next[states];
-        load(problem.state_before(t, range.sequence), own);
+        const StepSite<Scalar> site = cursor.site(t);
+        load(state_before(problem, site, range.sequence, t), own);
         member.team_barrier();
         shared[Layout::state + unit] = own[0];
         member.team_barrier();
-        Scalar input[gates], hidden[gates];
-        pre_activate(problem.x + entry * kernel.weights.input_size, 0, own, input, hidden);
+        for (int s = 0; s < states; ++s) next[s] = own[s];
+        if (!site.held) {
+          Scalar input[gates], hidden[gates];
+          pre_activate(entry, 0, own, input, hidden);
+          kernel.unit_step.next(input, hidden, unit_weight, own, next);
+        }
         StateDifference<Scalar> apart;
         if (real) {
-          kernel.unit_step.next(input, hidden, unit_weight, own, next);
           const Scalar* stored = problem.y + entry * D + unit;
           for (int s = 0; s < states; ++s) apart.add(next[s], stored[s * H], Scalar(1), Scalar(0));
         }

@@ -54,6 +54,14 @@ class TeamTangent {
     }
   }
 
+  /// From here on the state depends on the node no more.
+  KOKKOS_FUNCTION void clear() {
+    for (int q = 0; q < states; ++q) {
+      ELAPHOS_UNROLL
+      for (int i = 0; i < length; ++i) column[q][i] = Scalar(0);
+    }
+  }
+
   /// The unit's own derivatives, d next[s] / d own[r], from the left.
   KOKKOS_FORCEINLINE_FUNCTION void multiply_own(const Scalar (&own)[states][states], bool growth_wanted) {
     if constexpr (Carried == Sensitivity::diagonal) {

@@ -6,7 +6,6 @@
 #include <elaphos/linear_gradient.hpp>
 
 #include <algorithm>
-#include <limits>
 
 namespace elaphos::impl {
 
@@ -105,16 +104,6 @@ void check_gradient_options(const LinearOptions& options) {
   if (options.adjoint) {
     throw InvalidArgument("options.adjoint", "true", "false: derivatives of the recurrence itself");
   }
-}
-
-std::int64_t check_offsets(const ArrayShape& offsets) {
-  if (offsets.extents[0] < 2) {
-    throw InvalidArgument("offsets", extents_of(offsets), "at least 2 entries, one more than there are sequences");
-  }
-  if (offsets.extents[0] > std::size_t(std::numeric_limits<std::int32_t>::max())) {
-    throw InvalidArgument("offsets", extents_of(offsets), "fewer than 2^31 sequences");
-  }
-  return static_cast<std::int64_t>(offsets.extents[0]) - 1;
 }
 
 void check_composed_map(const ArrayShape& A_all, const ArrayShape& b_all, std::int64_t batch, std::int64_t blocks,

@@ -2,15 +2,58 @@
 #include "../format.hpp"
 
 #include <elaphos/errors.hpp>
-#include <elaphos/impl/check_views.hpp>
 #include <elaphos/impl/enqueue_segments.hpp>
+#include <elaphos/impl/input_arrays.hpp>
 
 #include <cmath>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace elaphos::impl {
 
-std::int64_t check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, const ArrayShape& y, int state_size,
+namespace {
+
+// Every block (T, B, .), and I numbers in all.
+void check_blocks(const std::vector<ArrayShape>& blocks, std::size_t T, std::size_t B, int input_size,
+                  const ArrayShape& y) {
+  const std::size_t I = static_cast<std::size_t>(input_size);
+  if (I == 0) {
+    if (blocks.size() == 1 && blocks[0].bytes == 0) return;
+    throw InvalidArgument(blocks[0].name, extents_of(blocks[0]), "an empty View, as the recurrence has no input");
+  }
+  std::size_t given = 0;
+  for (const ArrayShape& block : blocks) {
+    const bool alone = blocks.size() == 1;
+    given += block.extents[2];
+    if (block.extents[0] == T && block.extents[1] == B && (!alone || block.extents[2] == I)) continue;
+    throw InvalidArgument(block.name, extents_of(block),
+                          format("({}, {}, {}), as y is {}", T, B, alone ? std::to_string(input_size) : "features",
+                                 extents_of(y)));
+  }
+  if (given != I) {
+    throw InvalidArgument("x", format("{} features in {} Views", given, blocks.size()),
+                          format("{}, the recurrence's input size", input_size));
+  }
+  for (const ArrayShape& block : blocks) expect_contiguous(block);
+}
+
+void check_flags(const std::optional<ArrayShape>& flags, std::size_t T, std::size_t B, const InputArrays& x,
+                 const ArrayShape& y) {
+  if (!flags) return;
+  if (x.offsets) {
+    throw InvalidArgument(flags->name, "given with offsets", "none: packed sequences begin and end by their offsets");
+  }
+  if (!has_extents(*flags, {T, B})) {
+    throw InvalidArgument(flags->name, extents_of(*flags), format("({}, {}), as y is {}", T, B, extents_of(y)));
+  }
+  expect_contiguous(*flags);
+  expect_apart(y, *flags);
+}
+
+}  // namespace
+
+std::int64_t check_problem_shapes(const ArrayShape& y0, const InputArrays& x, const ArrayShape& y, int state_size,
                                   int input_size, const SolveOptions& options) {
   const std::size_t D = static_cast<std::size_t>(state_size), I = static_cast<std::size_t>(input_size);
   if (y.extents[2] != D) {
@@ -20,31 +63,37 @@ std::int64_t check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, con
   if (every > 1 && options.steps == 0 && I == 0) {
     throw InvalidArgument("options.steps", "0", "T: neither the input nor y says it, as not every state is kept");
   }
-  const std::size_t said = every == 1 ? y.extents[0] : x.extents[0];
+  const std::size_t said = every == 1 ? y.extents[0] : x.blocks[0].extents[0];
   const std::size_t T = options.steps > 0 ? static_cast<std::size_t>(options.steps) : said;
   if (y.extents[0] != (T + every - 1) / every) {
     throw InvalidArgument("y", extents_of(y),
                           format("{} states, for {} steps of which every {} is kept", (T + every - 1) / every, T,
                                  every == 1 ? std::string("one") : format("{}th", every)));
   }
-  if (y0.extents[0] != B || y0.extents[1] != D) {
-    throw InvalidArgument("y0", extents_of(y0), format("({}, {}), as y is {}", B, state_size, extents_of(y)));
+  if (x.offsets && B != 1) {
+    throw InvalidArgument("y", extents_of(y), "(T, 1, D), as sequences are packed one behind the other");
   }
-  const bool x_fits = x.extents[0] == T && x.extents[1] == B && x.extents[2] == I;
-  if (I == 0 ? x.bytes != 0 : !x_fits) {
-    throw InvalidArgument("x", extents_of(x),
-                          I == 0 ? std::string("an empty View, as the recurrence has no input")
-                                 : format("({}, {}, {}), as y is {}", T, B, input_size, extents_of(y)));
+  const std::size_t beginnings = x.offsets ? static_cast<std::size_t>(check_offsets(*x.offsets)) : B;
+  if (y0.extents[0] != beginnings || y0.extents[1] != D) {
+    throw InvalidArgument("y0", extents_of(y0),
+                          format("({}, {}), as {} is {}", beginnings, state_size, x.offsets ? "offsets" : "y",
+                                 extents_of(x.offsets ? *x.offsets : y)));
   }
+  check_blocks(x.blocks, T, B, input_size, y);
   if (every > 1 && options.initial_guess == InitialGuess::trajectory) {
     throw InvalidArgument("options.initial_guess", to_string(options.initial_guess),
                           "another one: y does not hold every state");
   }
   expect_contiguous(y0);
-  if (I != 0) expect_contiguous(x);
   expect_contiguous(y);
-  expect_apart(y, x);
+  for (const ArrayShape& block : x.blocks) expect_apart(y, block);
   expect_apart(y, y0);
+  if (x.offsets) {
+    expect_contiguous(*x.offsets);
+    expect_apart(y, *x.offsets);
+  }
+  check_flags(x.mask, T, B, x, y);
+  check_flags(x.resets, T, B, x, y);
   return static_cast<std::int64_t>(T);
 }
 

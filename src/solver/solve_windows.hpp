@@ -82,7 +82,7 @@ class WindowSolver {
     Problem<Scalar> window = m_problem;
     window.first_step += begin;
     window.steps = std::min(m_window, m_problem.steps - begin);
-    if (window.x != nullptr) window.x += begin * m_problem.batch * m_problem.input_size;
+    window.inputs = m_problem.inputs.from(begin * m_problem.batch);
     window.y = m_trajectory != nullptr ? m_trajectory : m_problem.y + begin * m_numbers;
     if (begin > 0) window.y0 = m_trajectory != nullptr ? m_entry : window.y - m_numbers;
     return window;

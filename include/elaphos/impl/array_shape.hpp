@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_ARRAY_SHAPE_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 
@@ -42,6 +43,9 @@ void expect_contiguous(const ArrayShape& shape);
 
 /// Throws `InvalidArgument` where something that is written shares memory with something that is read.
 void expect_apart(const ArrayShape& written, const ArrayShape& read);
+
+/// The number of packed sequences. Throws `InvalidArgument`.
+std::int64_t check_offsets(const ArrayShape& offsets);
 
 }  // namespace elaphos::impl
 

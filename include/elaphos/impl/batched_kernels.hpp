@@ -5,6 +5,7 @@
 #include <elaphos/batched_recurrence.hpp>
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/segment_arguments.hpp>
+#include <elaphos/impl/step_site.hpp>
 #include <elaphos/impl/team_states.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -75,15 +76,16 @@ struct GatherRows {
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const Problem<Scalar>& problem = arguments.problem;
-    const std::int64_t r = team.league_rank(), D = problem.state_size, I = problem.input_size;
+    const std::int64_t r = team.league_rank(), D = problem.state_size, I = problem.inputs.size;
     const BatchRow row = batch.rows[r];
     const std::int64_t entry = row.t * problem.batch + row.range.sequence;
     const bool at_node = arguments.pass != Pass::verify && row.t == row.range.begin;
-    const Scalar* from =
-        at_node ? arguments.nodes + row.range.flat * D : problem.state_before(row.t, row.range.sequence);
+    const StepSite<Scalar> site = step_site(problem, row.range.sequence, row.t);
+    const Scalar* from = at_node && site.beginning == nullptr ? arguments.nodes + row.range.flat * D
+                                                              : state_before(problem, site, row.range.sequence, row.t);
     team_copy(team, from, batch.state + r * D, D);
-    team_copy(team, problem.x + entry * I, batch.input + r * I, I);
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { batch.at[r] = {problem.first_step + row.t, row.range.sequence}; });
+    team_copy_input(team, problem.inputs, entry, batch.input + r * I);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { batch.at[r] = site.at; });
   }
 };
 
@@ -100,12 +102,14 @@ struct AdvanceRows {
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
     const Problem<Scalar>& problem = arguments.problem;
-    const std::int64_t r = team.league_rank(), D = problem.state_size, I = problem.input_size;
+    const std::int64_t r = team.league_rank(), D = problem.state_size, I = problem.inputs.size;
     const BatchRow row = batch.rows[r];
     const std::int64_t entry = row.t * problem.batch + row.range.sequence;
     const Scalar* state = batch.state + r * D;
     Scalar* next = batch.next + r * D;
     Scalar* y = problem.y + entry * D;
+    // A step of which the state stays as it is was evaluated in vain.
+    if (step_site(problem, row.range.sequence, row.t).held) team_copy(team, state, next, D);
 
     bool merged = false;
     if (row.running != 0) {
@@ -116,11 +120,12 @@ struct AdvanceRows {
     // All have read the row and its record.
     team.team_barrier();
     if (row.running != 0 && !merged && row.t + 1 < row.range.end) {
-      const Scalar* x = problem.x + (entry + problem.batch) * I;
-      team_copy(team, x, batch.input + r * I, I);
+      const StepSite<Scalar> site = step_site(problem, row.range.sequence, row.t + 1);
+      if (site.beginning != nullptr) team_copy(team, site.beginning, next, D);
+      team_copy_input(team, problem.inputs, entry + problem.batch, batch.input + r * I);
       Kokkos::single(Kokkos::PerTeam(team), [&]() {
         batch.rows[r].t = row.t + 1;
-        batch.at[r] = {problem.first_step + row.t + 1, row.range.sequence};
+        batch.at[r] = site.at;
       });
       return;
     }
@@ -165,7 +170,8 @@ struct MeasureRows {
     const Problem<Scalar>& problem = arguments.problem;
     const std::int64_t r = team.league_rank(), D = problem.state_size;
     const BatchRow row = batch.rows[r];
-    const Scalar* next = batch.next + r * D;
+    const bool held = step_site(problem, row.range.sequence, row.t).held;
+    const Scalar* next = (held ? batch.state : batch.next) + r * D;
     const Scalar* stored = problem.y + (row.t * problem.batch + row.range.sequence) * D;
     const Scalar residual = team_distance(team, next, stored, D);
     Kokkos::single(Kokkos::PerTeam(team), [&]() {

@@ -35,7 +35,7 @@ BatchRows<Scalar> reserve_rows(const ExecutionSpace& exec, const Problem<Scalar>
                                Workspace<ExecutionSpace>& workspace) {
   const std::size_t rows = static_cast<std::size_t>(count),
                     states = rows * static_cast<std::size_t>(problem.state_size);
-  const std::size_t inputs = rows * static_cast<std::size_t>(problem.input_size);
+  const std::size_t inputs = rows * static_cast<std::size_t>(problem.inputs.size);
   Scalar* numbers = workspace.template reserve<Scalar>(exec, Buffer::batch_numbers, 2 * states + inputs);
   // Twice: compaction goes from one half to the other.
   return {workspace.template reserve<BatchRow>(exec, Buffer::batch_rows, 2 * rows),
@@ -48,7 +48,7 @@ template <class ExecutionSpace, class R, class Scalar>
 void evaluate_rows(const ExecutionSpace& exec, const R& recurrence, const Problem<Scalar>& problem,
                    const BatchRows<Scalar>& batch, std::int64_t count) {
   const std::size_t rows = static_cast<std::size_t>(count), D = static_cast<std::size_t>(problem.state_size);
-  const std::size_t I = static_cast<std::size_t>(problem.input_size);
+  const std::size_t I = static_cast<std::size_t>(problem.inputs.size);
   using Batch = StepBatch<ExecutionSpace, Scalar>;
   const Batch arguments{count, decltype(Batch::at)(batch.at, rows), decltype(Batch::y)(batch.state, rows, D),
                         decltype(Batch::x)(batch.input, rows, I), decltype(Batch::next)(batch.next, rows, D)};
@@ -131,7 +131,7 @@ class BatchedPropagator final : public Propagator<ExecutionSpace, typename R::sc
     const Problem<Scalar>& problem = arguments.problem;
     const int D = problem.state_size;
     const std::int64_t row_bytes =
-        static_cast<std::int64_t>(sizeof(Scalar)) * (2 * std::int64_t(D) + problem.input_size);
+        static_cast<std::int64_t>(sizeof(Scalar)) * (2 * std::int64_t(D) + problem.inputs.size);
     const std::int64_t all = arguments.active_count * arguments.steps_per_segment;
     const std::int64_t at_once = std::min(all, std::max(arguments.active_count, verified_bytes / row_bytes));
     const BatchRows<Scalar> batch = reserve_rows(exec, problem, at_once, m_workspace);

@@ -2,9 +2,6 @@
 #ifndef ELAPHOS_IMPL_CHECK_VIEWS_HPP
 #define ELAPHOS_IMPL_CHECK_VIEWS_HPP
 
-#include <elaphos/impl/array_shape.hpp>
-#include <elaphos/options.hpp>
-#include <elaphos/impl/problem.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -34,11 +31,6 @@ struct ViewCheck<ExecutionSpace, Scalar, Rank, View, true> {
                 "Elaphos: the View's numbers must have the recurrence's scalar type");
   static constexpr bool passed = true;
 };
-
-/// Returns T. Throws `InvalidArgument` unless y0 is (B, D), x is (T, B, I) and y holds the states (B, D) that `options`
-/// keeps of T, all contiguous, with y apart from both. A recurrence without input takes an empty x.
-std::int64_t check_problem_shapes(const ArrayShape& y0, const ArrayShape& x, const ArrayShape& y, int state_size,
-                                  int input_size, const SolveOptions& options);
 
 }  // namespace elaphos::impl
 

@@ -5,6 +5,7 @@
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/plain_step.hpp>
 #include <elaphos/impl/propagator.hpp>
+#include <elaphos/impl/step_site.hpp>
 #include <elaphos/recurrence.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -21,6 +22,7 @@ template <Recurrence R, Sensitivity Carried>
 struct LaneKernel {
   using Scalar = typename R::scalar_type;
   static constexpr int D = R::state_size;
+  static constexpr int room_for_input = R::input_size > 0 ? R::input_size : 1;
 
   R recurrence;
   const Scalar* parameters;
@@ -47,15 +49,27 @@ struct LaneKernel {
     Scalar state[D], next[D];
     for (int i = 0; i < D; ++i) state[i] = arguments.nodes[range.flat * D + i];
     Tangent tangent;
+    bool from_node = propagating;  // the state depends on the segment's node
 
+    StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
     std::int64_t t = range.begin;
     bool merged = false;
     while (t < range.end && !merged) {
-      const StepContext at{problem.first_step + t, range.sequence};
+      const StepSite<Scalar> site = cursor.site(t);
       const std::int64_t entry = t * problem.batch + range.sequence;
-      const Scalar* x = problem.x + entry * R::input_size;
-      plain_step(recurrence, at, state, x, parameters, next);
-      if (propagating) tangent.advance(*this, at, state, x);
+      if (site.beginning != nullptr) {
+        for (int i = 0; i < D; ++i) state[i] = site.beginning[i];
+        tangent.clear();
+        from_node = false;
+      }
+      if (site.held) {
+        for (int i = 0; i < D; ++i) next[i] = state[i];
+      } else {
+        Scalar room[room_for_input];
+        const Scalar* x = problem.inputs.gathered(entry, room);
+        plain_step(recurrence, site.at, state, x, parameters, next);
+        if (from_node) tangent.advance(*this, site.at, state, x);
+      }
 
       Scalar* y = problem.y + entry * D;
       if (may_merge) {
@@ -81,12 +95,16 @@ struct LaneKernel {
     const Problem<Scalar>& problem = arguments.problem;
     Scalar state[D], next[D];
     Scalar residual = 0;
+    StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      const Scalar* before = problem.state_before(t, range.sequence);
-      for (int i = 0; i < D; ++i) state[i] = before[i];
-      plain_step(recurrence, StepContext{problem.first_step + t, range.sequence}, state,
-                 problem.x + entry * R::input_size, parameters, next);
+      const StepSite<Scalar> site = cursor.site(t);
+      const Scalar* before = state_before(problem, site, range.sequence, t);
+      for (int i = 0; i < D; ++i) next[i] = state[i] = before[i];
+      if (!site.held) {
+        Scalar room[room_for_input];
+        plain_step(recurrence, site.at, state, problem.inputs.gathered(entry, room), parameters, next);
+      }
       StateDifference<Scalar> difference;
       for (int i = 0; i < D; ++i) difference.add(next[i], problem.y[entry * D + i], Scalar(1), Scalar(0));
       if (difference.absolute > residual) residual = difference.absolute;
@@ -110,6 +128,11 @@ struct LaneKernel {
       for (int i = 0; i < entries; ++i) {
         value[i] = i % (K * K) % (K + 1) == 0 ? Scalar(1) : Scalar(0);
       }
+    }
+
+    // From here on the state depends on the node no more.
+    KOKKOS_FUNCTION void clear() {
+      for (int i = 0; i < entries; ++i) value[i] = Scalar(0);
     }
 
     KOKKOS_FUNCTION void advance(const LaneKernel& kernel, StepContext at, const Scalar* state, const Scalar* x) {

@@ -5,6 +5,7 @@
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/batched_propagator.hpp>
 #include <elaphos/impl/plain_step.hpp>
+#include <elaphos/impl/step_site.hpp>
 #include <elaphos/impl/team_scratch.hpp>
 #include <elaphos/impl/team_states.hpp>
 #include <elaphos/team_recurrence.hpp>
@@ -26,13 +27,15 @@ ELAPHOS_IMPL_ONE_COPY KOKKOS_FUNCTION void plain_team_step(const R& recurrence, 
   recurrence.team_step(member, at, y, x, next);
 }
 
-/// Scratch that two states take: each is rounded up to 16 bytes, and so is the beginning.
+/// Scratch that two states and an input take: each is rounded up to 16 bytes, and so is the beginning.
 template <class Scalar>
-std::size_t two_states_bytes(int state_size) {
-  return 2 * (sizeof(Scalar) * static_cast<std::size_t>(state_size) + 16) + 16;
+std::size_t step_scratch_bytes(int state_size, int input_size) {
+  const std::size_t numbers = 2 * static_cast<std::size_t>(state_size) + static_cast<std::size_t>(input_size);
+  return sizeof(Scalar) * numbers + 4 * 16;
 }
 
-/// Advances one segment a team: the state in scratch, a thread an entry.
+/// Advances one segment a team: the state in scratch, a thread an entry. An input that stands in several places is
+/// gathered there, too.
 ///
 /// Per step it moves I + D numbers (x in, y out), D more when there is a trajectory to merge with, and evaluates f
 /// once; one barrier, and a reduction where it may merge. Merges are exact: there is no Jacobian, and the plan knows
@@ -52,15 +55,17 @@ struct TeamKernel {
     const std::size_t D = static_cast<std::size_t>(arguments.problem.state_size);
     Scalar* state = scratch.template take<Scalar>(D);
     Scalar* next = scratch.template take<Scalar>(D);
+    Scalar* room = scratch.template take<Scalar>(static_cast<std::size_t>(arguments.problem.inputs.size));
     if (arguments.pass == Pass::verify) {
-      verify(member, range, state, next);
+      verify(member, range, state, next, room);
     } else {
-      advance(member, range, state, next);
+      advance(member, range, state, next, room);
     }
   }
 
  private:
-  KOKKOS_FUNCTION void advance(const Member& member, const SegmentRange& range, Scalar* state, Scalar* next) const {
+  KOKKOS_FUNCTION void advance(const Member& member, const SegmentRange& range, Scalar* state, Scalar* next,
+                               Scalar* room) const {
     const Problem<Scalar>& problem = arguments.problem;
     const std::int64_t D = problem.state_size;
     SegmentRecord<Scalar>& record = arguments.records[range.flat];
@@ -69,13 +74,19 @@ struct TeamKernel {
     team_copy(member, arguments.nodes + range.flat * D, state, D);
     member.team_barrier();
 
+    StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
     std::int64_t t = range.begin;
     bool merged = false;
     while (t < range.end && !merged) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      plain_team_step(recurrence, member, {problem.first_step + t, range.sequence}, state,
-                      problem.x + entry * problem.input_size, next);
-      member.team_barrier();
+      const StepSite<Scalar> site = cursor.site(t);
+      if (site.beginning != nullptr) {
+        // All have taken over the state that ends here.
+        member.team_barrier();
+        team_copy(member, site.beginning, state, D);
+        member.team_barrier();
+      }
+      step(member, site, entry, state, next, room);
       Scalar* y = problem.y + entry * D;
       if (may_merge) merged = test.merged(team_difference(member, next, y, D));
       if (!merged) team_copy(member, next, y, D);
@@ -90,21 +101,34 @@ struct TeamKernel {
                    [&]() { record_run(record, t - range.begin, merged, Scalar(0), infinite<Scalar>()); });
   }
 
-  KOKKOS_FUNCTION void verify(const Member& member, const SegmentRange& range, Scalar* state, Scalar* next) const {
+  KOKKOS_FUNCTION void verify(const Member& member, const SegmentRange& range, Scalar* state, Scalar* next,
+                              Scalar* room) const {
     const Problem<Scalar>& problem = arguments.problem;
     const std::int64_t D = problem.state_size;
     Scalar residual = 0;
+    StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
     for (std::int64_t t = range.begin; t < range.end; ++t) {
       const std::int64_t entry = t * problem.batch + range.sequence;
-      team_copy(member, problem.state_before(t, range.sequence), state, D);
+      const StepSite<Scalar> site = cursor.site(t);
+      team_copy(member, state_before(problem, site, range.sequence, t), state, D);
       member.team_barrier();
-      plain_team_step(recurrence, member, {problem.first_step + t, range.sequence}, state,
-                      problem.x + entry * problem.input_size, next);
-      member.team_barrier();
+      step(member, site, entry, state, next, room);
       const Scalar distance = team_distance(member, next, problem.y + entry * D, D);
       if (distance > residual) residual = distance;
     }
     Kokkos::single(Kokkos::PerTeam(member), [&]() { arguments.records[range.flat].jump = residual; });
+  }
+
+  // Makes `next`, which all may read then.
+  KOKKOS_FUNCTION void step(const Member& member, const StepSite<Scalar>& site, std::int64_t entry, const Scalar* state,
+                            Scalar* next, Scalar* room) const {
+    if (site.held) {
+      team_copy(member, state, next, arguments.problem.state_size);
+    } else {
+      plain_team_step(recurrence, member, site.at, state, team_input(member, arguments.problem.inputs, entry, room),
+                      next);
+    }
+    member.team_barrier();
   }
 };
 
@@ -145,7 +169,7 @@ struct TeamBatch {
     const int D = recurrence.state_size();
     Kokkos::TeamPolicy<ExecutionSpace> policy(exec, static_cast<int>(batch.count),
                                               threads_for_state<ExecutionSpace>(D));
-    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(two_states_bytes<scalar_type>(D))));
+    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(step_scratch_bytes<scalar_type>(D, 0))));
     Kokkos::parallel_for("Elaphos::step_rows", policy, Rows<ExecutionSpace>{recurrence, batch});
   }
 };
@@ -168,11 +192,11 @@ class TeamPropagator final : public Propagator<ExecutionSpace, typename R::scala
   explicit TeamPropagator(const R& recurrence)
       : m_recurrence(recurrence), m_team_size(threads_for_state<ExecutionSpace>(recurrence.state_size())) {
     check_sizes(recurrence);
-    m_scratch = two_states_bytes<Scalar>(recurrence.state_size());
+    m_scratch = step_scratch_bytes<Scalar>(recurrence.state_size(), recurrence.input_size());
     const int most = Kokkos::TeamPolicy<ExecutionSpace>(1, 1).scratch_size_max(0);
     if (m_scratch > static_cast<std::size_t>(most)) {
       throw InvalidArgument("state_size()", std::to_string(recurrence.state_size()),
-                            "two states to fit in the " + std::to_string(most) + " bytes of a team's scratch memory");
+                            "two states and an input to fit in the " + std::to_string(most) + " bytes of a team's scratch memory");
     }
   }
 

@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_IMPL_TEAM_STATES_HPP
 #define ELAPHOS_IMPL_TEAM_STATES_HPP
 
+#include <elaphos/impl/input_blocks.hpp>
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/runs_on_host.hpp>
 
@@ -26,6 +27,25 @@ template <class Member, class Scalar>
 KOKKOS_INLINE_FUNCTION void team_copy(const Member& team, const std::type_identity_t<Scalar>* from, Scalar* to,
                                       std::int64_t count) {
   Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](std::int64_t i) { to[i] = from[i]; });
+}
+
+template <class Member, class Scalar>
+KOKKOS_INLINE_FUNCTION void team_copy_input(const Member& team, const InputBlocks<Scalar>& inputs, std::int64_t entry,
+                                            Scalar* to) {
+  for (int block = 0; block < inputs.count; ++block) {
+    team_copy(team, inputs.row(block, entry), to, inputs.sizes[block]);
+    to += inputs.sizes[block];
+  }
+}
+
+/// The input of an entry: where it stands, or, if that is in several places, gathered into `room` (I numbers).
+template <class Member, class Scalar>
+KOKKOS_INLINE_FUNCTION const Scalar* team_input(const Member& team, const InputBlocks<Scalar>& inputs,
+                                                std::int64_t entry, Scalar* room) {
+  if (inputs.count == 1) return inputs.row(0, entry);
+  team_copy_input(team, inputs, entry, room);
+  team.team_barrier();
+  return room;
 }
 
 /// Whether two states have the same bits, as exact merges ask for; no distances. All threads get the answer.

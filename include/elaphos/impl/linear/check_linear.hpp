@@ -34,9 +34,6 @@ LinearSizes check_linear(CoefficientKind kind, bool varying, const ArrayShape& a
                          const ArrayShape& y0, const ArrayShape& states, std::int64_t sequences, bool complex,
                          const LinearOptions& options);
 
-/// The number of packed sequences. Throws `InvalidArgument`.
-std::int64_t check_offsets(const ArrayShape& offsets);
-
 /// Throws `InvalidArgument`.
 void check_composed_map(const ArrayShape& A_all, const ArrayShape& b_all, std::int64_t batch, std::int64_t blocks,
                         int block_size);
