@@ -2,6 +2,7 @@
 #ifndef ELAPHOS_SRC_CELLS_GATED_HOST_KERNEL_HPP
 #define ELAPHOS_SRC_CELLS_GATED_HOST_KERNEL_HPP
 
+#include "carried_sensitivity.hpp"
 #include "gated_tangent.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
@@ -18,12 +19,14 @@ namespace elaphos::impl {
 /// A core has few, wide and fast lanes, so it takes a segment alone; a device needs a team for one (gated_team_kernel).
 /// Per step: G H (H + I) multiply-adds and about G H transcendental functions; memory traffic I + D numbers (+ D to
 /// merge). A state in registers is (states, Width), that of memory (states, H).
-template <class Gates, class Scalar, int Width, Sensitivity Carried>
+template <class Gates, class Scalar, int Width>
 struct GatedHostKernel {
   static constexpr int gates = Gates::count;
   static constexpr int states = Gates::states;
   static constexpr int row = gates * Width;
   static constexpr int early_row = (gates - Gates::late) * Width;  // gates whose product is with h
+  // Those of late gates are dear, and without recurrent weights the diagonal is all.
+  static constexpr bool dense_fits = Gates::recurrent && (Gates::late == 0 || Width <= 32);
 
   PackedWeights<Scalar> weights;
   GatedUnit<Gates, Scalar> unit_step;
@@ -36,7 +39,9 @@ struct GatedHostKernel {
     if (arguments.pass == Pass::verify) {
       verify(range, record);
     } else {
-      advance(range, record);
+      with_sensitivity<Gates, dense_fits>(arguments.sensitivity, [&](auto carried) {
+        advance<decltype(carried)::value>(range, record);
+      });
     }
   }
 
@@ -188,6 +193,7 @@ struct GatedHostKernel {
     for (int s = 0; s < states; ++s) std::memcpy(to + s * H, state + s * Width, sizeof(Scalar) * std::size_t(H));
   }
 
+  template <Sensitivity Carried>
   void advance(const SegmentRange& range, SegmentRecord<Scalar>& record) const {
     const Problem<Scalar>& problem = arguments.problem;
     const int D = states * weights.hidden_size;

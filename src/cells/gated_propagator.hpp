@@ -3,6 +3,7 @@
 #define ELAPHOS_SRC_CELLS_GATED_PROPAGATOR_HPP
 
 #include "../execution_spaces.hpp"
+#include "carried_sensitivity.hpp"
 #include "gated_host_kernel.hpp"
 #include "gated_team_kernel.hpp"
 #include "packed_weights.hpp"
@@ -67,8 +68,17 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
   return std::int64_t(exec.concurrency()) / (2 * (m_width < 32 ? 32 : m_width));
 }
 
-/// Launches the kernel for one width and one sensitivity on whichever mapping suits the space.
-template <class ExecutionSpace, class Gates, class Scalar, int Width, Sensitivity Carried>
+/// Whether dense products of this width are compiled. On a device the Jacobian lives in a team's scratch, and a lane
+/// holds its unit's columns in registers.
+template <class ExecutionSpace, class Gates, class Scalar, int Width>
+inline constexpr bool dense_fits = GatedHostKernel<Gates, Scalar, Width>::dense_fits &&
+                                   (runs_on_host<ExecutionSpace> ||
+                                    (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
+                                     Gates::states * Gates::states * Width <= 64));
+
+/// Launches the kernel for one width on whichever mapping suits the space. A device has a kernel for each sensitivity,
+/// as the registers of the dearest would be every segment's; a host's thread branches once a segment.
+template <class ExecutionSpace, class Gates, class Scalar, int Width>
 void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
                   const GatedUnit<Gates, Scalar>& unit, const SegmentArguments<Scalar>& arguments) {
   if constexpr (runs_on_host<ExecutionSpace>) {
@@ -78,44 +88,16 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
     Policy policy(exec, 0, arguments.active_count);
     policy.set_chunk_size(1);
     Kokkos::parallel_for("Elaphos::propagate_gated", policy,
-                         GatedHostKernel<Gates, Scalar, Width, Carried>{weights, unit, arguments});
+                         GatedHostKernel<Gates, Scalar, Width>{weights, unit, arguments});
   } else {
     using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
-    using Kernel = GatedTeamKernel<typename Policy::member_type, Gates, Scalar, Width, Carried>;
-    Policy policy(exec, static_cast<int>(arguments.active_count), Width);
-    policy.set_scratch_size(0, Kokkos::PerTeam(Kernel::Layout::bytes + 16));
-    Kokkos::parallel_for("Elaphos::propagate_gated", policy, Kernel{weights, unit, arguments});
-  }
-}
-
-/// Whether dense products of this width are compiled. On a device the Jacobian lives in a team's scratch, and a lane
-/// holds its unit's columns in registers; those of late gates are dear, and without recurrent weights the diagonal is
-/// all.
-template <class ExecutionSpace, class Gates, class Scalar, int Width>
-inline constexpr bool dense_fits = Gates::recurrent && (Gates::late == 0 || Width <= 32) &&
-                                   (runs_on_host<ExecutionSpace> ||
-                                    (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
-                                     Gates::states * Gates::states * Width <= 64));
-
-template <class ExecutionSpace, class Gates, class Scalar, int Width>
-void run_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights, const GatedUnit<Gates, Scalar>& unit,
-               const SegmentArguments<Scalar>& arguments) {
-  switch (arguments.sensitivity) {
-    case Sensitivity::dense:
-      if constexpr (dense_fits<ExecutionSpace, Gates, Scalar, Width>) {
-        launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::dense>(exec, weights, unit, arguments);
-      }
-      break;
-    case Sensitivity::block:
-      if constexpr (Gates::states > 1) {
-        launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::block>(exec, weights, unit, arguments);
-      }
-      break;
-    case Sensitivity::diagonal:
-      launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::diagonal>(exec, weights, unit, arguments);
-      break;
-    default:
-      launch_gated<ExecutionSpace, Gates, Scalar, Width, Sensitivity::none>(exec, weights, unit, arguments);
+    constexpr bool dense = dense_fits<ExecutionSpace, Gates, Scalar, Width>;
+    with_sensitivity<Gates, dense>(arguments.sensitivity, [&](auto carried) {
+      using Kernel = GatedTeamKernel<typename Policy::member_type, Gates, Scalar, Width, decltype(carried)::value>;
+      Policy policy(exec, static_cast<int>(arguments.active_count), Width);
+      policy.set_scratch_size(0, Kokkos::PerTeam(Kernel::Layout::bytes + 16));
+      Kokkos::parallel_for("Elaphos::propagate_gated", policy, Kernel{weights, unit, arguments});
+    });
   }
 }
 
@@ -157,7 +139,7 @@ void GatedPropagator<ExecutionSpace, Gates, Scalar>::run(const ExecutionSpace& e
                                                          const SegmentArguments<Scalar>& arguments) const {
   if (m_wide) return m_wide->run(exec, arguments);
   with_width([&]<int Width>(std::integral_constant<int, Width>) {
-    run_gated<ExecutionSpace, Gates, Scalar, Width>(exec, m_packed, m_unit, arguments);
+    launch_gated<ExecutionSpace, Gates, Scalar, Width>(exec, m_packed, m_unit, arguments);
   });
 }
 

@@ -37,7 +37,7 @@ PassResult<Scalar> propagate_once(const Cell& cell, const elaphos::StateView<Sca
   Kokkos::deep_copy(sensitivities, Scalar(NAN));
   Kokkos::View<elaphos::impl::SegmentRecord<Scalar>*, Memory> records("test::records", y.extent(1));
   elaphos::impl::SegmentArguments<Scalar> arguments{};
-  arguments.problem = {y0.data(), x.data(), y.data(), 0, T, B, cell.state_size(), cell.input_size()};
+  arguments.problem = elaphos::impl::problem_of<Exec>(cell, y0, x, y, elaphos::SolveOptions{});
   arguments.segments = 1;
   arguments.steps_per_segment = T;
   arguments.active = active.data();
