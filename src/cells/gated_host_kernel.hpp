@@ -39,9 +39,8 @@ struct GatedHostKernel {
     if (arguments.pass == Pass::verify) {
       verify(range, record);
     } else {
-      with_sensitivity<Gates, dense_fits>(arguments.sensitivity, [&](auto carried) {
-        advance<decltype(carried)::value>(range, record);
-      });
+      with_sensitivity<Gates, dense_fits>(arguments.sensitivity,
+                                          [&](auto carried) { advance<decltype(carried)::value>(range, record); });
     }
   }
 

@@ -90,11 +90,15 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
     Kokkos::parallel_for("Elaphos::propagate_gated", policy,
                          GatedHostKernel<Gates, Scalar, Width>{weights, unit, arguments});
   } else {
-    using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
     constexpr bool dense = dense_fits<ExecutionSpace, Gates, Scalar, Width>;
     with_sensitivity<Gates, dense>(arguments.sensitivity, [&](auto carried) {
-      using Kernel = GatedTeamKernel<typename Policy::member_type, Gates, Scalar, Width, decltype(carried)::value>;
-      Policy policy(exec, static_cast<int>(arguments.active_count), Width);
+      using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+      using Kernel = GatedTeamKernel<Member, Gates, Scalar, Width, decltype(carried)::value>;
+      // The compiler is to know how many registers a lane may have: eight warps of a multiprocessor share them all.
+      constexpr int threads = Kernel::team_size < 32 ? 32 : Kernel::team_size;
+      constexpr int teams = threads < 256 ? 256 / threads : 1;
+      using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, teams>>;
+      Policy policy(exec, static_cast<int>(arguments.active_count), Kernel::team_size);
       policy.set_scratch_size(0, Kokkos::PerTeam(Kernel::Layout::bytes + 16));
       Kokkos::parallel_for("Elaphos::propagate_gated", policy, Kernel{weights, unit, arguments});
     });

@@ -2,7 +2,10 @@
 #ifndef ELAPHOS_SRC_CELLS_GATED_TEAM_KERNEL_HPP
 #define ELAPHOS_SRC_CELLS_GATED_TEAM_KERNEL_HPP
 
+#include "team_difference.hpp"
+#include "team_input.hpp"
 #include "team_tangent.hpp"
+#include "team_weights.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
@@ -24,8 +27,13 @@ struct GatedTeamKernel {
   static constexpr int states = Gates::states;
   static constexpr int row = gates * Width;
   static constexpr int early = gates - Gates::late;  // gates whose product is with h
-  static constexpr bool weights_in_registers = Gates::recurrent && sizeof(Scalar) * row <= 512;
-  using Layout = GatedTeamScratch<Gates, Scalar, Width, Carried>;
+  static constexpr int slices = slices_of_unit<Gates, Scalar, Width, member_has_warps<Member>>();
+  static constexpr int lanes = Carried == Sensitivity::dense ? 1 : slices;  // that share a unit
+  static constexpr int team_size = lanes * Width;
+  using Layout = GatedTeamScratch<Gates, Scalar, Width, Carried, lanes>;
+  using Input = TeamInput<Gates, Scalar, Width, lanes>;
+  using Weights = TeamWeights<Gates, Scalar, Width, slices, lanes>;
+  using Difference = TeamDifference<Scalar, Width>;
   using Tangent = TeamTangent<Gates, Scalar, Width, Carried>;
 
   using Unit = GatedUnit<Gates, Scalar>;
@@ -45,40 +53,41 @@ struct GatedTeamKernel {
     const GatedTeamKernel& kernel;
     const Member& member;
     const int unit;
+    const int part;   // of the lanes that share the unit; all make its step, the first one writes it
     const bool real;  // padded units stay at 0
     Scalar* const shared;
-    int* const differs;  // three flags in turn: one is written, one is read, one is cleared
-    Scalar weight[weights_in_registers ? row : 1];
+    Difference difference;
+    Weights weights;
     Scalar own_weight[gates];
+    Scalar hidden_bias[gates];
     Scalar unit_weight[Unit::weights];
     Tangent tangent;
 
     KOKKOS_FUNCTION Lane(const GatedTeamKernel& owner, const Member& team)
         : kernel(owner),
           member(team),
-          unit(team.team_rank()),
+          unit(team.team_rank() / lanes),
+          part(team.team_rank() % lanes),
           real(unit < owner.weights.hidden_size),
           shared(
               static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16))),
-          differs(reinterpret_cast<int*>(shared + Layout::scalars)),
+          difference(shared + Layout::difference, reinterpret_cast<int*>(shared + Layout::scalars), unit,
+                     owner.arguments.merge),
+          weights(owner.weights, unit, part),
           tangent(unit) {
-      if constexpr (weights_in_registers) {
-        for (int c = 0; c < row; ++c) weight[c] = load_weight(c / gates, c % gates);
+      for (int g = 0; g < gates; ++g) {
+        own_weight[g] = owner.weights.hidden_diagonal[g * Width + unit];
+        hidden_bias[g] = owner.weights.hidden_bias[g * Width + unit];
       }
-      for (int g = 0; g < gates; ++g) own_weight[g] = owner.weights.hidden_diagonal[g * Width + unit];
       for (int k = 0; k < Gates::unit_weights; ++k) unit_weight[k] = owner.weights.unit_weights[k * Width + unit];
-      if (unit < Layout::flags) differs[unit] = 0;
     }
 
-    KOKKOS_FORCEINLINE_FUNCTION Scalar load_weight(int k, int g) const {
-      return kernel.weights.hidden_weights[std::int64_t(k) * row + g * Width + unit];
-    }
-
-    KOKKOS_FORCEINLINE_FUNCTION Scalar recurrent_weight(int k, int g) const {
-      if constexpr (weights_in_registers) {
-        return weight[k * gates + g];
+    // What the team's lanes have written to scratch, all see from here on.
+    KOKKOS_FORCEINLINE_FUNCTION void sync() const {
+      if constexpr (team_size <= warp_size) {
+        sync_warp(member);
       } else {
-        return load_weight(k, g);
+        member.team_barrier();
       }
     }
 
@@ -94,21 +103,25 @@ struct GatedTeamKernel {
       }
     }
 
-    // The unit's pre-activations from the state in scratch half `half`. With late gates there is a barrier in between.
-    KOKKOS_FORCEINLINE_FUNCTION void pre_activate(std::int64_t entry, int half, const Scalar (&own)[states],
-                                                  Scalar (&input)[gates], Scalar (&hidden)[gates]) const {
-      const PackedWeights<Scalar>& w = kernel.weights;
-      for (int g = 0; g < gates; ++g) input[g] = w.input_bias[g * Width + unit];
-      kernel.arguments.problem.inputs.for_each(entry, [&](int i, const Scalar& x) {
-        for (int g = 0; g < gates; ++g) {
-          input[g] = multiply_add(x, w.input_weights[std::int64_t(i) * row + g * Width + unit], input[g]);
-        }
-      });
-      for (int g = 0; g < gates; ++g) hidden[g] = w.hidden_bias[g * Width + unit];
+    KOKKOS_FORCEINLINE_FUNCTION Input input_ahead() const {
+      return {kernel.arguments.problem,
+              kernel.weights,
+              shared + Layout::input,
+              unit,
+              part,
+              static_cast<int>(member.team_rank()),
+              team_size};
+    }
+
+    // The unit's recurrent pre-activations from the state in scratch half `half`. With late gates lanes wait in
+    // between.
+    KOKKOS_FORCEINLINE_FUNCTION void pre_activate(const Scalar (&input)[gates], int half, const Scalar (&own)[states],
+                                                  Scalar (&hidden)[gates]) const {
+      for (int g = 0; g < gates; ++g) hidden[g] = hidden_bias[g];
       if constexpr (Gates::recurrent) multiply_hidden<0, early>(shared + Layout::state + half * Width, hidden);
       if constexpr (Gates::late > 0) {
         shared[Layout::between + unit] = kernel.unit_step.of.between(input, hidden, own);
-        member.team_barrier();
+        sync();
         multiply_hidden<early, gates>(shared + Layout::between, hidden);
       }
     }
@@ -118,17 +131,13 @@ struct GatedTeamKernel {
     KOKKOS_FORCEINLINE_FUNCTION void multiply_hidden(const Scalar* factors, Scalar (&hidden)[gates]) const {
       const int H = kernel.weights.hidden_size, K = kernel.weights.head_size;
       if (K == H) {
-        ELAPHOS_UNROLL
-        for (int k = 0; k < Width; ++k) {
-          const Scalar factor = factors[k];
-          for (int g = from; g < to; ++g) hidden[g] = multiply_add(factor, recurrent_weight(k, g), hidden[g]);
-        }
+        weights.template multiply<from, to>(factors, hidden);
         return;
       }
       if (!real) return;
       const Scalar* seen = factors + (unit - unit % K);
       for (int k = 0; k < K; ++k) {
-        for (int g = from; g < to; ++g) hidden[g] = multiply_add(seen[k], load_weight(k, g), hidden[g]);
+        for (int g = from; g < to; ++g) hidden[g] = multiply_add(seen[k], weights.from_memory(k, g), hidden[g]);
       }
     }
 
@@ -148,78 +157,70 @@ struct GatedTeamKernel {
       Scalar own[states];
       load(segments.nodes + range.flat * D, own);
       shared[Layout::state + unit] = own[0];
-      member.team_barrier();
+      sync();
 
+      const Input ahead = input_ahead();
+      int made = Input::steps;       // of the steps made ahead, how many have been used
       bool from_node = propagating;  // the state depends on the segment's node
       StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
       std::int64_t t = range.begin;
-      int half = 0, flag = 0;
+      const std::int64_t stride = problem.batch * D;
+      Scalar* y = problem.y + (t * problem.batch + range.sequence) * D + unit;
+      int half = 0;
       bool merged = false;
       while (t < range.end && !merged) {
-        const std::int64_t entry = t * problem.batch + range.sequence;
+        Scalar stored[states];
+        // Asked for early: it is needed at the step's end.
+        if (may_merge && real) {
+          for (int s = 0; s < states; ++s) stored[s] = y[s * H];
+        }
         const StepSite<Scalar> site = cursor.site(t);
         if (site.beginning != nullptr) {
           load(site.beginning, own);
           shared[Layout::state + half * Width + unit] = own[0];
           tangent.clear();
           from_node = false;
-          member.team_barrier();
+          sync();
+        }
+        if (made == Input::steps) {
+          ahead.make(range.sequence, t, range.end, [this] { sync(); });
+          made = 0;
         }
         Scalar next[states];
         if (site.held) {
           for (int s = 0; s < states; ++s) next[s] = own[s];
         } else {
           Scalar input[gates], hidden[gates];
-          pre_activate(entry, half, own, input, hidden);
+          ahead.read(made, input);
+          pre_activate(input, half, own, hidden);
           kernel.unit_step.next(input, hidden, unit_weight, own, next);
           if (Carried != Sensitivity::none && from_node) advance_tangent(input, hidden, own);
         }
 
-        Scalar* y = problem.y + entry * D + unit;
-        if (may_merge && real) offer_difference(next, y, half, flag);
+        ++made;
+        if (may_merge && real) {
+          StateDifference<Scalar> apart;
+          for (int s = 0; s < states; ++s) {
+            apart.add(next[s], stored[s], segments.absolute_tolerance, segments.relative_tolerance);
+          }
+          difference.offer(apart);
+        }
         shared[Layout::state + (1 - half) * Width + unit] = next[0];
-        if (unit == 0) differs[(flag + 1) % Layout::flags] = 0;
-        member.team_barrier();
+        if (may_merge) difference.clear_next();
+        sync();
 
-        if (may_merge) merged = test.merged(agreed_difference(half, flag));
+        if (may_merge) merged = test.merged(difference.agreed(H));
         // At a merge the stored state stays, so that the jump lies between two neighbouring steps.
         for (int s = 0; s < states; ++s) {
-          if (!merged && real) y[s * H] = next[s];
+          if (!merged && real && part == 0) y[s * H] = next[s];
           own[s] = next[s];
         }
         half = 1 - half;
-        flag = (flag + 1) % Layout::flags;
+        difference.next_step();
+        y += stride;
         ++t;
       }
       finish(range, t - range.begin, merged, test);
-    }
-
-    // Every lane puts its difference where all can see it after the barrier.
-    KOKKOS_FORCEINLINE_FUNCTION void offer_difference(const Scalar (&next)[states], const Scalar* stored, int half,
-                                                      int flag) const {
-      StateDifference<Scalar> own;
-      for (int s = 0; s < states; ++s) {
-        own.add(next[s], stored[s * kernel.weights.hidden_size], kernel.arguments.absolute_tolerance,
-                kernel.arguments.relative_tolerance);
-      }
-      if (!own.identical) differs[flag] = 1;
-      if (kernel.arguments.merge == Merge::tolerance) {
-        shared[Layout::scaled + half * Width + unit] = own.scaled;
-        shared[Layout::absolute + half * Width + unit] = own.absolute;
-      }
-    }
-
-    KOKKOS_FORCEINLINE_FUNCTION StateDifference<Scalar> agreed_difference(int half, int flag) const {
-      StateDifference<Scalar> all;
-      all.identical = differs[flag] == 0;
-      if (all.identical || kernel.arguments.merge == Merge::exact) return all;
-      for (int i = 0; i < kernel.weights.hidden_size; ++i) {
-        const Scalar scaled = shared[Layout::scaled + half * Width + i];
-        const Scalar absolute = shared[Layout::absolute + half * Width + i];
-        if (scaled > all.scaled) all.scaled = scaled;
-        if (absolute > all.absolute) all.absolute = absolute;
-      }
-      return all;
     }
 
     KOKKOS_FUNCTION void advance_tangent(const Scalar (&input)[gates], const Scalar (&hidden)[gates],
@@ -233,14 +234,14 @@ struct GatedTeamKernel {
           Scalar of_between[gates], direct_between[states];
           kernel.unit_step.of.between_partials(input, hidden, own, of_between, direct_between);
           write_jacobian_row(shared + Layout::between_jacobian, of_between, direct_between);
-          member.team_barrier();
+          sync();
         }
         for (int s = 0; s < states; ++s) {
           Scalar* own_row = jacobian + s * Width * Layout::jacobian_row;
           write_jacobian_row(own_row, by_gate[s], direct[s]);
           if constexpr (Gates::late > 0) add_late(own_row + unit * Layout::jacobian_row, by_gate[s][early]);
         }
-        member.team_barrier();
+        sync();
         tangent.multiply_dense(jacobian, growth_wanted);
         // The barrier of the step that follows keeps the next Jacobian from overwriting this one too early.
       } else {
@@ -267,9 +268,9 @@ struct GatedTeamKernel {
         Scalar entry = k == unit ? direct[0] : Scalar(0);
         if constexpr (Gates::recurrent) {
           if (K == H) {
-            for (int g = 0; g < early; ++g) entry += by_gate[g] * recurrent_weight(k, g);
+            for (int g = 0; g < early; ++g) entry += by_gate[g] * weights.of(k, g);
           } else if (real && k / K == unit / K && k < H) {
-            for (int g = 0; g < early; ++g) entry += by_gate[g] * load_weight(k % K, g);
+            for (int g = 0; g < early; ++g) entry += by_gate[g] * weights.from_memory(k % K, g);
           }
         }
         own_row[k] = entry;
@@ -290,7 +291,7 @@ struct GatedTeamKernel {
       const int K = kernel.weights.head_size, first = unit - unit % K;
       const Scalar* rows = shared + Layout::between_jacobian;
       for (int k = first; k < first + K; ++k) {
-        const Scalar factor = by_late * load_weight(k - first, early);
+        const Scalar factor = by_late * weights.from_memory(k - first, early);
         const Scalar* row_k = rows + k * Layout::jacobian_row;
         for (int c = first; c < first + K; ++c) own_row[c] += factor * row_k[c];
         // Of other states it sees k's own.
@@ -305,7 +306,7 @@ struct GatedTeamKernel {
       kernel.unit_step.of.between_partials(input, hidden, own, of_between, direct_between);
       for (int r = 0; r < states; ++r) late[r] = own_weight[early] * direct_between[r];
       for (int g = 0; g < early; ++g) shared[Layout::between_gates + g * Width + unit] = of_between[g];
-      member.team_barrier();
+      sync();
       if (!real) return;
       const std::int64_t H = kernel.weights.hidden_size, K = kernel.weights.head_size;
       const std::int64_t first = unit - unit % K;
@@ -315,7 +316,7 @@ struct GatedTeamKernel {
           seen += shared[Layout::between_gates + g * Width + first + k] *
                   kernel.weights.hidden_rows[(g * H + first + k) * K + unit % K];
         }
-        late[0] += load_weight(static_cast<int>(k), early) * seen;
+        late[0] += weights.from_memory(static_cast<int>(k), early) * seen;
       }
     }
 
@@ -326,7 +327,7 @@ struct GatedTeamKernel {
       if constexpr (Carried != Sensitivity::none) {
         if (segments.pass == Pass::propagate && !merged) worst = store_sensitivity(range.flat);
       }
-      if (unit == 0) {
+      if (member.team_rank() == 0) {
         record_run(segments.records[range.flat], steps_run, merged, merged ? test.jump() : Scalar(0), worst);
       }
     }
@@ -335,20 +336,20 @@ struct GatedTeamKernel {
     // the worst growth over all lanes.
     KOKKOS_FUNCTION Scalar store_sensitivity(std::int64_t flat) {
       const int H = kernel.weights.hidden_size;
-      Scalar* lanes_worst = shared + Layout::scaled;
-      Scalar* lanes_finite = shared + Layout::absolute;
+      Scalar* lanes_worst = shared + Layout::difference + Difference::scaled;
+      Scalar* lanes_finite = shared + Layout::difference + Difference::absolute;
       const bool finite = tangent.finite();
-      member.team_barrier();
+      sync();
       lanes_worst[unit] = tangent.worst();
       lanes_finite[unit] = (finite || !real) ? Scalar(1) : Scalar(0);
-      member.team_barrier();
+      sync();
       Scalar worst = 0;
       bool all_finite = true;
       for (int i = 0; i < H; ++i) {
         if (lanes_worst[i] > worst) worst = lanes_worst[i];
         all_finite = all_finite && lanes_finite[i] != Scalar(0);
       }
-      if (real) tangent.store(kernel.arguments.sensitivities, flat, H, unit, all_finite);
+      if (real && part == 0) tangent.store(kernel.arguments.sensitivities, flat, H, unit, all_finite);
       return worst;
     }
 
@@ -356,21 +357,29 @@ struct GatedTeamKernel {
       const Problem<Scalar>& problem = kernel.arguments.problem;
       const int H = kernel.weights.hidden_size, D = states * H;
       Scalar residual = 0;
+      const Input ahead = input_ahead();
+      int made = Input::steps;
       StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
       for (std::int64_t t = range.begin; t < range.end; ++t) {
         const std::int64_t entry = t * problem.batch + range.sequence;
         Scalar own[states], next[states];
         const StepSite<Scalar> site = cursor.site(t);
         load(state_before(problem, site, range.sequence, t), own);
-        member.team_barrier();
+        sync();
         shared[Layout::state + unit] = own[0];
-        member.team_barrier();
+        sync();
+        if (made == Input::steps) {
+          ahead.make(range.sequence, t, range.end, [this] { sync(); });
+          made = 0;
+        }
         for (int s = 0; s < states; ++s) next[s] = own[s];
         if (!site.held) {
           Scalar input[gates], hidden[gates];
-          pre_activate(entry, 0, own, input, hidden);
+          ahead.read(made, input);
+          pre_activate(input, 0, own, hidden);
           kernel.unit_step.next(input, hidden, unit_weight, own, next);
         }
+        ++made;
         StateDifference<Scalar> apart;
         if (real) {
           const Scalar* stored = problem.y + entry * D + unit;
@@ -378,11 +387,12 @@ struct GatedTeamKernel {
         }
         if (apart.absolute > residual) residual = apart.absolute;
       }
-      shared[Layout::absolute + unit] = residual;
-      member.team_barrier();
-      if (unit != 0) return;
+      shared[Layout::difference + Difference::absolute + unit] = residual;
+      sync();
+      if (member.team_rank() != 0) return;
       for (int i = 0; i < H; ++i) {
-        if (shared[Layout::absolute + i] > residual) residual = shared[Layout::absolute + i];
+        if (shared[Layout::difference + Difference::absolute + i] > residual)
+          residual = shared[Layout::difference + Difference::absolute + i];
       }
       kernel.arguments.records[range.flat].jump = residual;
     }

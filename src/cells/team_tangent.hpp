@@ -2,6 +2,9 @@
 #ifndef ELAPHOS_SRC_CELLS_TEAM_TANGENT_HPP
 #define ELAPHOS_SRC_CELLS_TEAM_TANGENT_HPP
 
+#include "team_difference.hpp"
+#include "team_input.hpp"
+
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/unroll.hpp>
@@ -12,7 +15,7 @@
 namespace elaphos::impl {
 
 /// Team scratch of `GatedTeamKernel`, laid out by hand: what all lanes of a segment share.
-template <class Gates, class Scalar, int Width, Sensitivity Carried>
+template <class Gates, class Scalar, int Width, Sensitivity Carried, int Lanes = 1>
 struct GatedTeamScratch {
   static constexpr int states = Gates::states;
   static constexpr int late = Gates::late, early = Gates::count - late;
@@ -20,17 +23,17 @@ struct GatedTeamScratch {
   // a unit depends on the other states of all. Odd against bank conflicts.
   static constexpr bool full_rows = late > 0 && states > 1;
   static constexpr int jacobian_row = (full_rows ? states * Width : Width + states - 1) | 1;
-  static constexpr int state = 0;                   // (2, Width): current and next h, in turn
-  static constexpr int scaled = state + 2 * Width;  // (2, Width): differences over the tolerance, in turn
-  static constexpr int absolute = scaled + 2 * Width;
-  static constexpr int between = absolute + 2 * Width;                   // (Width): what late gates multiply
+  static constexpr int state = 0;  // (2, Width): current and next h, in turn
+  static constexpr int difference = state + 2 * Width;
+  static constexpr int between =
+      difference + TeamDifference<Scalar, Width>::scalars;               // (Width): what late gates multiply
   static constexpr int between_gates = between + late * Width;           // (early, Width): its derivatives by gate
   static constexpr int jacobian = between_gates + late * early * Width;  // (states, Width, jacobian_row)
   static constexpr int jacobian_scalars = Carried == Sensitivity::dense ? Width * jacobian_row : 0;
   static constexpr int between_jacobian = jacobian + states * jacobian_scalars;  // (Width, jacobian_row)
-  static constexpr int scalars = between_jacobian + late * jacobian_scalars;
-  static constexpr int flags = 3;
-  static_assert(Width >= flags, "each flag is cleared by a lane of its own");
+  // The input tile begins where packs may.
+  static constexpr int input = (between_jacobian + late * jacobian_scalars + 3) / 4 * 4;
+  static constexpr int scalars = input + TeamInput<Gates, Scalar, Width, Lanes>::scalars;
   static constexpr std::size_t bytes = sizeof(Scalar) * scalars + sizeof(int) * 4;
 };
 

@@ -21,22 +21,21 @@ struct StepSite {
 
 /// Walks the steps of one sequence upwards, and says how each is to be made.
 ///
-/// Without a division of time that costs two comparisons a step; with packed sequences their offsets are bisected once,
+/// Without a division of time that costs a comparison a step; with packed sequences their offsets are bisected once,
 /// and read where one ends.
 template <class Scalar>
 class StepCursor {
  public:
   KOKKOS_FORCEINLINE_FUNCTION StepCursor(const Problem<Scalar>& problem, std::int64_t sequence, std::int64_t t)
-      : m_problem(problem), m_sequence(sequence) {
+      : m_problem(problem), m_sequence(sequence), m_divided(problem.division.divided()) {
     if (problem.division.offsets != nullptr) enter(find(problem.first_step + t));
   }
 
   /// Of step t of the problem, which is not before the one asked for last.
   KOKKOS_FORCEINLINE_FUNCTION StepSite<Scalar> site(std::int64_t t) {
-    const TimeDivision<Scalar>& division = m_problem.division;
     const std::int64_t step = m_problem.first_step + t;
-    if (!division.divided()) return {{step, m_sequence}, nullptr, false};
-    return divided_site(step);
+    if (m_divided) return divided_site(step);
+    return {{step, m_sequence}, nullptr, false};
   }
 
  private:
@@ -77,6 +76,7 @@ class StepCursor {
 
   const Problem<Scalar>& m_problem;
   std::int64_t m_sequence;
+  bool m_divided;
   std::int64_t m_begin = 0, m_end = 0;  // steps of a packed sequence
 };
 
