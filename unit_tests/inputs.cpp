@@ -74,9 +74,7 @@ struct Ragged {
     return test::to_device<elaphos::SequenceView<Scalar, Memory>>(joined(padded.x_host, padded.layer.I), steps(), 1,
                                                                   padded.layer.I);
   }
-  auto device_offsets() const {
-    return test::to_device<Offsets>(offsets, static_cast<std::int64_t>(offsets.size()));
-  }
+  auto device_offsets() const { return test::to_device<Offsets>(offsets, static_cast<std::int64_t>(offsets.size())); }
 
   struct Solved {
     SolveReport report;
@@ -85,8 +83,8 @@ struct Ragged {
   Solved solve(const SolveOptions& options) const {
     const auto y = test::to_device<elaphos::SequenceView<Scalar, Memory>>(
         std::vector<Scalar>(std::size_t(steps() * padded.layer.state_size())), steps(), 1, padded.layer.state_size());
-    const SolveReport report = solve_layer<Scalar>(padded.layer, padded.y0,
-                                                   elaphos::inputs(packed_x()).packed(device_offsets()), y, options);
+    const SolveReport report =
+        solve_layer<Scalar>(padded.layer, padded.y0, elaphos::inputs(packed_x()).packed(device_offsets()), y, options);
     return {report, test::to_host(y)};
   }
 
@@ -120,7 +118,8 @@ TEMPLATE_TEST_CASE("inputs: packed sequences have the bits of a padded call", ""
       test::LayerProblem<TestType> padded = ragged.padded;
       const auto expected = ragged.joined(padded.sequential(), padded.layer.state_size());
       for (const auto method : {Method::automatic, Method::jacobi, Method::quasi_newton, Method::newton}) {
-        if (method == Method::newton && D > 17) continue;
+        // On a device no team's scratch holds a wider dense Jacobian of two states a unit.
+        if (method == Method::newton && D > (kind == test::CellKind::lstm ? 16 : 17)) continue;
         for (const std::int64_t segments : {std::int64_t(0), std::int64_t(2), std::int64_t(7), ragged.steps()}) {
           if (D > 3 && segments > 7) continue;
           CAPTURE(int(kind), D, to_string(method), segments);
@@ -273,6 +272,7 @@ TEST_CASE("inputs: masks and resets by a plain loop") {
       const auto in = elaphos::inputs(x).masked(device_mask).reset(device_resets);
       std::vector<double> sequential;
       for (const auto method : {Method::jacobi, Method::quasi_newton, Method::newton}) {
+        if (method == Method::newton && kind == test::CellKind::lstm && D > 16) continue;
         for (const std::int64_t segments : {1, 2, 23}) {
           CAPTURE(int(kind), D, to_string(method), segments);
           SolveOptions options;
@@ -298,8 +298,8 @@ namespace {
 
 // The plain loop over a ring, of sequences that begin and pause anywhere.
 struct RingTimes {
-  std::vector<std::int64_t> offsets;   // packed, or empty
-  std::vector<bool> mask, resets;  // or empty
+  std::vector<std::int64_t> offsets;  // packed, or empty
+  std::vector<bool> mask, resets;     // or empty
 
   template <class Scalar>
   std::vector<Scalar> expected(const test::RingProblem<Scalar>& problem) const {
@@ -323,8 +323,8 @@ struct RingTimes {
         if (mask.empty() || mask[std::size_t(entry)]) {
           std::vector<Scalar> next;
           for (int i = 0; i < problem.D; ++i) {
-            next.push_back(test::saturated(test::ring_sum(at, state.data(), &problem.x_here[std::size_t(entry * problem.I)],
-                                                          problem.D, problem.I, i)));
+            next.push_back(test::saturated(test::ring_sum(
+                at, state.data(), &problem.x_here[std::size_t(entry * problem.I)], problem.D, problem.I, i)));
           }
           state = next;
         }
@@ -359,7 +359,8 @@ void check_rings(const test::RingProblem<Scalar>& problem, const auto& y0, const
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("inputs: what users' recurrences are told of packed, masked and reset sequences", "", float, double) {
+TEMPLATE_TEST_CASE("inputs: what users' recurrences are told of packed, masked and reset sequences", "", float,
+                   double) {
   const std::vector<std::int64_t> lengths{3, 0, 190, 1, 256, 0, 0, 50, 2};
   std::vector<std::int64_t> offsets{0};
   for (const std::int64_t length : lengths) offsets.push_back(offsets.back() + length);
@@ -368,7 +369,8 @@ TEMPLATE_TEST_CASE("inputs: what users' recurrences are told of packed, masked a
   test::RingProblem<TestType> packed = packed_data;
   packed.y0_here = states.y0_here;
   const Offsets device_offsets = test::to_device<Offsets>(offsets, std::int64_t(offsets.size()));
-  check_rings(packed, states.y0, elaphos::inputs(packed.x).packed(device_offsets), RingTimes{offsets, {}, {}}.expected(packed));
+  check_rings(packed, states.y0, elaphos::inputs(packed.x).packed(device_offsets),
+              RingTimes{offsets, {}, {}}.expected(packed));
 
   const test::RingProblem<TestType> problem(400, 3, 5, 3);
   RingTimes times;
@@ -384,8 +386,7 @@ TEMPLATE_TEST_CASE("inputs: what users' recurrences are told of packed, masked a
 TEMPLATE_TEST_CASE("inputs: features in several Views are one input", "", float, double) {
   const std::int64_t T = 300, B = 2;
   for (const auto& sizes : {std::vector<int>{5}, {1, 4}, {2, 1, 2}, {1, 1, 1, 1, 1}}) {
-    test::LayerProblem<TestType> whole =
-        test::random_problem<TestType>(test::CellKind::gru, 17, 5, T, B, 3);
+    test::LayerProblem<TestType> whole = test::random_problem<TestType>(test::CellKind::gru, 17, 5, T, B, 3);
     const auto expected = whole.sequential();
     std::vector<elaphos::SequenceView<TestType, Memory>> views;
     int first = 0;
@@ -454,7 +455,8 @@ TEST_CASE("inputs: what is refused, before anything is written") {
   refuse(three, elaphos::inputs(long_x).packed(offsets).reset(column), long_y, {"resets is given with offsets"});
   refuse(problem.y0, elaphos::inputs(problem.x).masked(few), problem.y, {"mask is (9, 2)", "(10, 2), as y is"});
   refuse(problem.y0, elaphos::inputs(problem.x).reset(column), problem.y, {"resets is (10, 1)", "(10, 2), as y is"});
-  refuse(problem.y0, elaphos::inputs(problem.x, Sequence("x", 10, 2, 1)), problem.y, {"x is 4 features in 2 Views", "3"});
+  refuse(problem.y0, elaphos::inputs(problem.x, Sequence("x", 10, 2, 1)), problem.y,
+         {"x is 4 features in 2 Views", "3"});
   refuse(problem.y0, elaphos::inputs(Sequence("x", 10, 2, 2), Sequence("x", 11, 2, 1)), problem.y,
          {"x[1] is (11, 2, 1)", "(10, 2, features)"});
   refuse(problem.y0, elaphos::inputs(Sequence("x", 10, 2, 2), Sequence(problem.y.data(), 10, 2, 1)), problem.y,

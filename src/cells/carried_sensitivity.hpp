@@ -4,6 +4,8 @@
 
 #include <elaphos/impl/propagator.hpp>
 
+#include <Kokkos_Core.hpp>
+
 #include <type_traits>
 
 namespace elaphos::impl {
@@ -11,7 +13,7 @@ namespace elaphos::impl {
 /// Calls `work` with the sensitivity as a constant, of those that a cell's kernels can carry. `dense` says whether they
 /// can carry dense products.
 template <class Gates, bool dense, class Work>
-void with_sensitivity(Sensitivity sensitivity, const Work& work) {
+KOKKOS_INLINE_FUNCTION void with_sensitivity(Sensitivity sensitivity, const Work& work) {
   switch (sensitivity) {
     case Sensitivity::dense:
       if constexpr (dense) work(std::integral_constant<Sensitivity, Sensitivity::dense>());

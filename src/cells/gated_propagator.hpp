@@ -6,6 +6,7 @@
 #include "carried_sensitivity.hpp"
 #include "gated_host_kernel.hpp"
 #include "gated_team_kernel.hpp"
+#include "gated_thread_kernel.hpp"
 #include "packed_weights.hpp"
 #include "wide_gated_step.hpp"
 
@@ -21,6 +22,10 @@ namespace elaphos::impl {
 /// The compiled widths: a hidden size is padded up to the next one. Beyond the widest, gates of all segments are made
 /// together (`WideGatedStep`).
 inline constexpr int widest = 128;
+
+/// Up to so many units a device's thread takes a segment alone, where it carries no derivatives and there are so many.
+inline constexpr int widest_of_thread = 4;
+inline constexpr std::int64_t enough_for_threads = 2048;
 
 /// Whether kernels are compiled for so many units: fewer of the cells with late gates, whose kernels take longest to
 /// compile, and of those without recurrent weights, where padding costs little.
@@ -63,45 +68,68 @@ JacobianBlocks GatedPropagator<ExecutionSpace, Gates, Scalar>::jacobian_blocks()
 template <class ExecutionSpace, class Gates, class Scalar>
 std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(const ExecutionSpace& exec) const {
   if (m_wide) return m_wide->parallel_workers(exec);
-  // On a device half of the resident threads: registers for the weights leave room for about so many teams.
   if constexpr (runs_on_host<ExecutionSpace>) return exec.concurrency();
+  // On a device a quarter of the resident threads where each takes a segment, half of them where teams do: registers
+  // leave room for about so many.
+  if (m_width <= widest_of_thread) return std::int64_t(exec.concurrency()) / 4;
   return std::int64_t(exec.concurrency()) / (2 * (m_width < 32 ? 32 : m_width));
 }
 
-/// Whether dense products of this width are compiled. On a device the Jacobian lives in a team's scratch, and a lane
-/// holds its unit's columns in registers.
+/// Whether dense products of this width are compiled.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
-inline constexpr bool dense_fits = GatedHostKernel<Gates, Scalar, Width>::dense_fits &&
-                                   (runs_on_host<ExecutionSpace> ||
-                                    (GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024 &&
-                                     Gates::states * Gates::states * Width <= 64));
+inline constexpr bool dense_fits = runs_on_host<ExecutionSpace> ? GatedHostKernel<Gates, Scalar, Width>::dense_fits
+                                                                : dense_fits_team<Gates, Scalar, Width>;
 
-/// Launches the kernel for one width on whichever mapping suits the space. A device has a kernel for each sensitivity,
-/// as the registers of the dearest would be every segment's; a host's thread branches once a segment.
+/// A segment a thread, one by one: they merge after different numbers of steps.
+template <class ExecutionSpace, class Gates, class Scalar, int Width>
+void launch_on_host(const ExecutionSpace& exec, const GatedHostKernel<Gates, Scalar, Width>& kernel) {
+  using Policy =
+      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Kokkos::Schedule<Kokkos::Dynamic>>;
+  Policy policy(exec, 0, kernel.arguments.active_count);
+  policy.set_chunk_size(1);
+  Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
+}
+
+/// A segment a thread, in blocks of one warp, so that few segments are spread over all multiprocessors.
+template <class ExecutionSpace, class Gates, class Scalar, int Width>
+void launch_threads(const ExecutionSpace& exec, const GatedThreadKernel<Gates, Scalar, Width>& kernel) {
+  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Kokkos::LaunchBounds<32, 16>>;
+  Kokkos::parallel_for("Elaphos::propagate_gated", Policy(exec, 0, kernel.arguments.active_count), kernel);
+}
+
+/// A segment a team. The compiler is to know how many registers a lane may have: eight warps of a multiprocessor share
+/// them all.
+template <class ExecutionSpace, class Kernel>
+void launch_teams(const ExecutionSpace& exec, const Kernel& kernel) {
+  constexpr int threads = Kernel::team_size < 32 ? 32 : Kernel::team_size;
+  constexpr int teams = threads < 256 ? 256 / threads : 1;
+  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, teams>>;
+  Policy policy(exec, static_cast<int>(kernel.arguments.active_count), Kernel::team_size);
+  policy.set_scratch_size(0, Kokkos::PerTeam(kernel.scratch_bytes() + 16));
+  Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
+}
+
+/// Launches the kernel for one width on whichever mapping suits the space; all make the same bits. A device's threads
+/// take segments of narrow cells alone, where there are enough of them to hide each other's waiting.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
 void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
                   const GatedUnit<Gates, Scalar>& unit, const SegmentArguments<Scalar>& arguments) {
   if constexpr (runs_on_host<ExecutionSpace>) {
-    // Segments merge after different numbers of steps: threads take them one by one.
-    using Policy =
-        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Kokkos::Schedule<Kokkos::Dynamic>>;
-    Policy policy(exec, 0, arguments.active_count);
-    policy.set_chunk_size(1);
-    Kokkos::parallel_for("Elaphos::propagate_gated", policy,
-                         GatedHostKernel<Gates, Scalar, Width>{weights, unit, arguments});
+    launch_on_host(exec, GatedHostKernel<Gates, Scalar, Width>{weights, unit, arguments});
   } else {
-    constexpr bool dense = dense_fits<ExecutionSpace, Gates, Scalar, Width>;
-    with_sensitivity<Gates, dense>(arguments.sensitivity, [&](auto carried) {
-      using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
-      using Kernel = GatedTeamKernel<Member, Gates, Scalar, Width, decltype(carried)::value>;
-      // The compiler is to know how many registers a lane may have: eight warps of a multiprocessor share them all.
-      constexpr int threads = Kernel::team_size < 32 ? 32 : Kernel::team_size;
-      constexpr int teams = threads < 256 ? 256 / threads : 1;
-      using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, teams>>;
-      Policy policy(exec, static_cast<int>(arguments.active_count), Kernel::team_size);
-      policy.set_scratch_size(0, Kokkos::PerTeam(Kernel::Layout::bytes + 16));
-      Kokkos::parallel_for("Elaphos::propagate_gated", policy, Kernel{weights, unit, arguments});
-    });
+    using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+    using Teams = GatedTeamKernel<Member, Gates, Scalar, Width, false>;
+    if constexpr (Width <= widest_of_thread) {
+      if (arguments.sensitivity == Sensitivity::none && arguments.active_count >= enough_for_threads) {
+        return launch_threads(exec, GatedThreadKernel<Gates, Scalar, Width>{weights, unit, arguments});
+      }
+    }
+    if constexpr (dense_fits<ExecutionSpace, Gates, Scalar, Width> && !Teams::dense) {
+      if (arguments.sensitivity == Sensitivity::dense) {
+        return launch_teams(exec, GatedTeamKernel<Member, Gates, Scalar, Width, true>{weights, unit, arguments});
+      }
+    }
+    launch_teams(exec, Teams{weights, unit, arguments});
   }
 }
 
