@@ -7,6 +7,7 @@
 include(FetchContent)
 
 set(ELAPHOS_KOKKOS_VERSIONS 4.5...<6)
+set(ELAPHOS_HDF5_VERSION 1.10.3)
 
 function(elaphos_pin name url sha256)
   set(ELAPHOS_${name}_URL ${url} CACHE STRING "Where ${name} is downloaded from")
@@ -135,6 +136,30 @@ elaphos_dependency(fmt 10 fmt::fmt-header-only)
 
 if(ELAPHOS_ENABLE_IO)
   elaphos_dependency(nlohmann_json 3.10 nlohmann_json::nlohmann_json)
+endif()
+
+# The system's own or none: never downloaded.
+set(ELAPHOS_USE_HDF5 FALSE)
+if(ELAPHOS_ENABLE_IO AND ELAPHOS_ENABLE_HDF5)
+  # HDF5's own version file accepts its own minor version alone, so the version is not left to find_package.
+  if(NOT TARGET hdf5::hdf5)
+    find_package(HDF5 QUIET COMPONENTS C)
+  endif()
+  if(HDF5_FOUND AND HDF5_VERSION VERSION_GREATER_EQUAL ELAPHOS_HDF5_VERSION)
+    set(ELAPHOS_USE_HDF5 TRUE)
+    message(STATUS "HDF5 ${HDF5_VERSION}: installed in ${HDF5_INCLUDE_DIRS}")
+  elseif(TARGET hdf5::hdf5 AND NOT HDF5_FOUND)
+    set(ELAPHOS_USE_HDF5 TRUE)
+    message(STATUS "HDF5: provided by the surrounding project")
+  elseif(ELAPHOS_ENABLE_HDF5 STREQUAL "AUTO")
+    message(STATUS "HDF5 ${ELAPHOS_HDF5_VERSION}: not found, Elaphos::io is built without it")
+  else()
+    message(
+      FATAL_ERROR
+        "HDF5 ${ELAPHOS_HDF5_VERSION} is not installed where CMake looks. Install its C library (Debian: libhdf5-dev) "
+        "and, unless it is the system's, set HDF5_ROOT, or leave it out with -D ELAPHOS_ENABLE_HDF5=OFF."
+    )
+  endif()
 endif()
 
 if(ELAPHOS_ENABLE_TESTS)

@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 include(CMakePackageConfigHelpers)
 
+# A shared Elaphos::io knows its HDF5 itself.
+set(ELAPHOS_LINKS_HDF5 FALSE)
+if(ELAPHOS_USE_HDF5)
+  get_target_property(elaphos_io_type elaphos_io TYPE)
+  if(elaphos_io_type STREQUAL "STATIC_LIBRARY")
+    set(ELAPHOS_LINKS_HDF5 TRUE)
+  endif()
+endif()
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Elaphos")
 configure_package_config_file(
   cmake/ElaphosConfig.cmake.in "${PROJECT_BINARY_DIR}/ElaphosConfig.cmake" INSTALL_DESTINATION "${package_dir}"

@@ -239,6 +239,20 @@ TEST_CASE("io: text is read and written as documented") {
   }
 }
 
+#ifdef ELAPHOS_WITHOUT_HDF5
+TEST_CASE("io: without HDF5, its files are refused and nothing is written") {
+  const test::Folder folder;
+  const auto path = folder.write("a.h5", "old");
+  for (const bool write : {false, true}) {
+    const auto call = [&] { write ? io::write_hdf5(path, {}) : static_cast<void>(io::read_hdf5(path)); };
+    CHECK_THROWS_AS(call(), io::FileError);
+    CHECK_THROWS_WITH(call(), ContainsSubstring(path.string() + ": Elaphos::io was built without HDF5"));
+  }
+  CHECK(test::contents_of(path) == "old");
+  CHECK(folder.files() == 1);
+}
+#endif
+
 TEMPLATE_TEST_CASE("io: both formats give every number back", "", float, double) {
   using Limits = std::numeric_limits<TestType>;
   const std::string dtype = sizeof(TestType) == 4 ? "F32" : "F64";

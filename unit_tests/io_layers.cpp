@@ -29,6 +29,7 @@ using elaphos::VectorView;
 using test::entry;
 using test::Memory;
 using test::same;
+using test::sizes_fit;
 using test::tensor_of;
 
 // A layer under PyTorch's names, as a safetensors file.
@@ -62,17 +63,6 @@ std::vector<Scalar> solved(const elaphos::LayerWeights<Scalar, Memory>& weights,
                                                 static_cast<std::size_t>(gru.state_size()));
   elaphos::solve(test::Exec(), gru, y0, x, y);
   return test::to_host(y);
-}
-
-// Each tensor's bytes are as many as its shape says, counted here.
-bool sizes_fit(const io::StateDict& dict) {
-  for (const io::Tensor& tensor : dict) {
-    std::size_t bytes = tensor.dtype.ends_with("64") ? 8 : tensor.dtype.ends_with("32") ? 4 : 0;
-    if (bytes == 0) bytes = tensor.dtype.ends_with("16") ? 2 : 1;
-    for (const std::size_t extent : tensor.shape) bytes *= extent;
-    if (bytes != tensor.bytes.size()) return false;
-  }
-  return true;
 }
 
 // A few random edits, half of them of digits and the like, which parsers believe.

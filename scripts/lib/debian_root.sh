@@ -7,7 +7,7 @@
 
 debian_packages() {
   local packages=(mount g++ cmake ninja-build catch2 libfmt-dev libcli11-dev libbenchmark-dev nlohmann-json3-dev
-    ca-certificates)
+    libhdf5-dev ca-certificates)
   case $1 in
     newest) packages+=(libkokkos-dev) ;;
     oldest) packages+=(libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev libblas-dev liblapack-dev) ;;

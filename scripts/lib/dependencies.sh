@@ -82,7 +82,7 @@ configure() {
 }
 
 # "Kokkos 5.2.2, fmt 11.1.1", or what CMake said was missing.
-found() { sed -nE 's/^-- ((Kokkos|fmt|nlohmann_json|Catch2|CLI11|benchmark)[^:]*): (installed|downloaded).*/\1/p' "$log" | paste -sd, | sed 's/,/, /g'; }
+found() { sed -nE 's/^-- ((Kokkos|fmt|nlohmann_json|HDF5|Catch2|CLI11|benchmark)[^:]*): (installed|downloaded).*/\1/p' "$log" | paste -sd, | sed 's/,/, /g'; }
 missing() {
   local reason
   reason=$(grep -oE '^  [A-Za-z0-9_]+ [0-9.<]+ is not installed|^  [A-Za-z0-9_]+: could not download' "$log" | head -n 1)

@@ -2,6 +2,8 @@
 #ifndef ELAPHOS_SRC_IO_HALF_PRECISION_HPP
 #define ELAPHOS_SRC_IO_HALF_PRECISION_HPP
 
+#include <elaphos/io/tensor.hpp>
+
 #include <bit>
 #include <cstdint>
 
@@ -21,6 +23,9 @@ inline std::uint32_t float_bits_of_float16(std::uint16_t bits) {
   // Zero or subnormal: fraction * 2^-24, a normal float.
   return sign | std::bit_cast<std::uint32_t>(static_cast<float>(fraction) * 0x1p-24f);
 }
+
+/// A tensor of F16 or BF16 becomes one of F32, without rounding; others stay what they are.
+void widen_half_precision(Tensor& tensor);
 
 }  // namespace elaphos::io::impl
 

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -74,19 +73,7 @@ Tensor read_tensor(InputFile& file, std::uint64_t data_begin, HeaderEntry& entry
   Tensor tensor{std::move(entry.name), std::move(entry.dtype), std::move(entry.shape), {}};
   tensor.bytes.resize(entry.end - entry.begin);
   if (!tensor.bytes.empty()) file.read(data_begin + entry.begin, tensor.bytes.data(), tensor.bytes.size());
-  const bool half = tensor.dtype == "F16";
-  if (!half && tensor.dtype != "BF16") return tensor;
-
-  const std::size_t count = tensor.bytes.size() / 2;
-  std::vector<std::byte> floats(count * 4);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint16_t from;
-    std::memcpy(&from, tensor.bytes.data() + i * 2, 2);
-    const std::uint32_t to = half ? float_bits_of_float16(from) : float_bits_of_bfloat16(from);
-    std::memcpy(floats.data() + i * 4, &to, 4);
-  }
-  tensor.dtype = "F32";
-  tensor.bytes = std::move(floats);
+  widen_half_precision(tensor);
   return tensor;
 }
 

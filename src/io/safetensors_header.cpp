@@ -212,4 +212,13 @@ std::string print_header(std::span<const HeaderEntry> entries) {
   return out + "}";
 }
 
+bool is_utf8(const std::string& text) {
+  try {
+    json(text).dump();
+  } catch (const json::type_error&) {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace elaphos::io::impl

@@ -29,6 +29,9 @@ std::vector<HeaderEntry> parse_header(std::string_view header);
 /// The same entries as JSON. Throws `InvalidArgument` for a name that is not UTF-8.
 std::string print_header(std::span<const HeaderEntry> entries);
 
+/// Whether a text is UTF-8.
+bool is_utf8(const std::string& text);
+
 }  // namespace elaphos::io::impl
 
 #endif

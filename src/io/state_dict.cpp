@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "hdf5.hpp"
 #include "safetensors.hpp"
 #include "tensor_type.hpp"
 #include "text.hpp"
@@ -132,6 +133,12 @@ StateDict read_text(const std::filesystem::path& file) { return to_dict(impl::re
 
 void write_text(const std::filesystem::path& file, const StateDict& dict) {
   impl::write_text_file(file, {dict.begin(), dict.end()});
+}
+
+StateDict read_hdf5(const std::filesystem::path& file) { return to_dict(impl::read_hdf5_file(file)); }
+
+void write_hdf5(const std::filesystem::path& file, const StateDict& dict) {
+  impl::write_hdf5_file(file, {dict.begin(), dict.end()});
 }
 
 void impl::check_single_head(int heads) {

@@ -52,6 +52,17 @@ inline bool same(const elaphos::io::StateDict& a, const elaphos::io::StateDict& 
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal);
 }
 
+/// Each tensor's bytes are as many as its shape says, counted here.
+inline bool sizes_fit(const elaphos::io::StateDict& dict) {
+  for (const elaphos::io::Tensor& tensor : dict) {
+    std::size_t bytes = tensor.dtype.ends_with("64") ? 8 : tensor.dtype.ends_with("32") ? 4 : 0;
+    if (bytes == 0) bytes = tensor.dtype.ends_with("16") ? 2 : 1;
+    for (const std::size_t extent : tensor.shape) bytes *= extent;
+    if (bytes != tensor.bytes.size()) return false;
+  }
+  return true;
+}
+
 }  // namespace test
 
 #endif

@@ -107,6 +107,21 @@ StateDict read_text(const std::filesystem::path& file);
 /// for names that are empty, hold white space or control characters, or begin with #; `FileError` where writing fails.
 void write_text(const std::filesystem::path& file, const StateDict& dict);
 
+/// \brief Reads an HDF5 file, as h5py writes it: each dataset is a tensor, one within groups, a/b/c, is called a.b.c.
+///
+/// Either byte order; F16 and BF16 become F32, exactly; attributes are skipped. Throws `FileError` where anything else is
+/// in the file (text, compound types, links that are not hard ones, filters other than gzip, shuffle and fletcher32), it
+/// is damaged or unreasonably large, or Elaphos::io was built without HDF5. See docs/weights.md about threads, and about
+/// files from strangers.
+StateDict read_hdf5(const std::filesystem::path& file);
+
+/// \brief Writes an HDF5 file with one dataset for each tensor, under the tensor's name; h5py reads it.
+///
+/// The file appears, or is replaced, once it is complete, and is built in memory before. Throws `InvalidArgument` for
+/// names that HDF5 cannot hold (empty, a dot alone, with /, not UTF-8), more than 32 extents, and the types C64, F8, F6
+/// and F4; `FileError` where writing fails or Elaphos::io was built without HDF5.
+void write_hdf5(const std::filesystem::path& file, const StateDict& dict);
+
 namespace impl {
 
 /// What PyTorch calls the tensors of a layer, or, without a number, of a cell.

@@ -17,6 +17,7 @@ class Elaphos(CMakePackage):
 
     variant("shared", default=True, description="Build a shared library")
     variant("io", default=True, description="Read and write weights (Elaphos::io)")
+    variant("hdf5", default=False, when="+io", description="Elaphos::io reads and writes HDF5 files")
 
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -25,6 +26,7 @@ class Elaphos(CMakePackage):
     requires("^kokkos cxxstd=20", when="^kokkos@:4")
     depends_on("fmt@10:")
     depends_on("nlohmann-json@3.10:", when="+io", type="build")
+    depends_on("hdf5@1.10.3:", when="+hdf5")
     depends_on("catch2@3.5:", type="test")
 
     def cmake_args(self):
@@ -34,6 +36,7 @@ class Elaphos(CMakePackage):
             self.define("Kokkos_ROOT", self["kokkos"].prefix),
             self.define_from_variant("BUILD_SHARED_LIBS", "shared"),
             self.define_from_variant("ELAPHOS_ENABLE_IO", "io"),
+            self.define("ELAPHOS_ENABLE_HDF5", self.spec.satisfies("+hdf5")),
             self.define("ELAPHOS_ENABLE_TESTS", self.run_tests),
             self.define("ELAPHOS_ENABLE_EXAMPLES", False),
         ]
