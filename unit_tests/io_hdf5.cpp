@@ -146,7 +146,8 @@ TEST_CASE("io hdf5: files are read as h5py writes them") {
     const test::Id compact(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
     H5Pset_layout(compact, H5D_COMPACT);
     file.dataset("compact", H5T_IEEE_F32LE, {6}, w, H5T_NATIVE_FLOAT, compact);
-    const test::Id little(test::make_half_type(H5T_ORDER_LE), H5Tclose), big(test::make_half_type(H5T_ORDER_BE), H5Tclose);
+    const test::Id little(test::make_half_type(H5T_ORDER_LE), H5Tclose),
+        big(test::make_half_type(H5T_ORDER_BE), H5Tclose);
     file.dataset("half_le", little, {2, 2}, halves, little);
     file.dataset("half_be", big, {2, 2}, halves, little);
     const test::Id bools(test::make_enumeration({{"FALSE", 0}, {"TRUE", 1}}), H5Tclose);
@@ -204,8 +205,8 @@ TEST_CASE("io hdf5: several threads may read and write") {
 TEST_CASE("io hdf5: a file that cannot be written leaves what was there") {
   const test::Folder folder;
   const auto path = folder.write("a", "old");
-  for (const std::string& name : {std::string(), std::string("."), std::string("a/b"), std::string("\xff"),
-                                  std::string("a\0b", 3)}) {
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string("a/b"), std::string("\xff"), std::string("a\0b", 3)}) {
     io::StateDict dict;
     dict.insert(tensor_of<float>("good", "F32", {1}, {1}));
     dict.insert(tensor_of<float>(name, "F32", {1}, {1}));

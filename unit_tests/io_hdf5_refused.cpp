@@ -68,8 +68,14 @@ std::vector<Refused> refused_types() {
                 const hsize_t extents[] = {3};
                 return H5Tarray_create2(H5T_IEEE_F32LE, 1, extents);
               }),
-      of_type("an enumeration", [] { return test::make_enumeration({{"RED", 0}, {"BLUE", 1}}); }),
-      of_type("an enumeration", [] { return test::make_enumeration({{"FALSE", 1}, {"TRUE", 0}}); }),
+      of_type("an enumeration",
+              [] {
+                return test::make_enumeration({{"RED", 0}, {"BLUE", 1}});
+              }),
+      of_type("an enumeration",
+              [] {
+                return test::make_enumeration({{"FALSE", 1}, {"TRUE", 0}});
+              }),
       of_type("opaque bytes", [] { return H5Tcreate(H5T_OPAQUE, 3); }),
       of_type("bit fields", [] { return H5Tcopy(H5T_STD_B8LE); }),
       of_type("references", [] { return H5Tcopy(H5T_STD_REF_OBJ); }),
@@ -121,8 +127,8 @@ std::vector<Refused> refused_storage() {
          const hsize_t chunk[] = {500'000'000}, extents[] = {8}, most[] = {H5S_UNLIMITED};
          H5Pset_chunk(creation, 1, chunk);
          const test::Id space(H5Screate_simple(1, extents, most), H5Sclose);
-         const test::Id dataset(
-             H5Dcreate2(file.id(), "a", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT), H5Dclose);
+         const test::Id dataset(H5Dcreate2(file.id(), "a", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+                                H5Dclose);
        }},
   };
 }
@@ -130,9 +136,7 @@ std::vector<Refused> refused_storage() {
 std::vector<Refused> refused_structures() {
   return {
       {"'s' is a soft link; expected a dataset or a group",
-       [](const test::Hdf5File& file) {
-         H5Lcreate_soft("/nowhere", file.id(), "s", H5P_DEFAULT, H5P_DEFAULT);
-       }},
+       [](const test::Hdf5File& file) { H5Lcreate_soft("/nowhere", file.id(), "s", H5P_DEFAULT, H5P_DEFAULT); }},
       {"'g.s' is an external link; expected a dataset or a group",
        [](const test::Hdf5File& file) {
          file.group("g");
@@ -193,7 +197,8 @@ TEST_CASE("io hdf5: what is no tensor is named") {
   const test::Folder folder;
   const auto path = folder.path("a.h5");
   std::vector<Refused> cases = refused_types();
-  for (const auto& more : {refused_storage(), refused_structures()}) cases.insert(cases.end(), more.begin(), more.end());
+  for (const auto& more : {refused_storage(), refused_structures()})
+    cases.insert(cases.end(), more.begin(), more.end());
   for (const Refused& file : cases) {
     CAPTURE(file.message);
     file.make(test::Hdf5File(path));
@@ -205,8 +210,8 @@ TEST_CASE("io hdf5: what is no tensor is named") {
 
 TEST_CASE("io hdf5: what is no HDF5 file is refused") {
   const test::Folder folder;
-  for (const std::string& contents : {std::string(), std::string("\x89HDF"), std::string(5000, 'x'),
-                                      test::safetensors("{}      ", "")}) {
+  for (const std::string& contents :
+       {std::string(), std::string("\x89HDF"), std::string(5000, 'x'), test::safetensors("{}      ", "")}) {
     CHECK_THROWS_WITH(io::read_hdf5(folder.write("a", contents)),
                       ContainsSubstring(folder.path("a").string() + ": is not HDF5: its signature is missing"));
   }

@@ -166,15 +166,14 @@ class Hdf5Reader {
     tensor.bytes.resize(*bytes);
     // An enumeration is read as itself: its values may have any order in the file.
     const Hdf5Id memory = tensor.dtype == "BOOL" ? Hdf5Id(H5Tcopy(type.get()), H5Tclose) : hdf5_type(tensor.dtype);
-    if (*bytes > 0 &&
-        H5Dread(dataset, memory.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.bytes.data()) < 0) {
+    if (*bytes > 0 && H5Dread(dataset, memory.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.bytes.data()) < 0) {
       m_file.fail(format("{} cannot be read: {}", label, hdf5_reason()));
     }
     widen_half_precision(tensor);
     m_tensors.push_back(std::move(tensor));
   }
 
-  // Before anything is asked of the dataset: a part of it may be another file, or be read by code that is loaded for it.
+  // Before anything else is asked: a part of the dataset may be another file, or need code that is loaded for it.
   void check_storage(hid_t creation, const std::string& label) const {
     const H5D_layout_t layout = H5Pget_layout(creation);
     if (layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) {

@@ -80,17 +80,28 @@ std::string dtype_of(hid_t type) {
 
 std::string describe(hid_t type) {
   switch (H5Tget_class(type)) {
-    case H5T_INTEGER: return format("integers of {} bits in {} bytes", H5Tget_precision(type), H5Tget_size(type));
-    case H5T_FLOAT: return format("floats of {} bits in {} bytes", H5Tget_precision(type), H5Tget_size(type));
-    case H5T_STRING: return "text";
-    case H5T_BITFIELD: return "bit fields";
-    case H5T_OPAQUE: return "opaque bytes";
-    case H5T_COMPOUND: return "a compound type";
-    case H5T_REFERENCE: return "references";
-    case H5T_ENUM: return "an enumeration";
-    case H5T_VLEN: return "sequences of variable length";
-    case H5T_ARRAY: return "arrays";
-    default: return "a type of another class";
+    case H5T_INTEGER:
+      return format("integers of {} bits in {} bytes", H5Tget_precision(type), H5Tget_size(type));
+    case H5T_FLOAT:
+      return format("floats of {} bits in {} bytes", H5Tget_precision(type), H5Tget_size(type));
+    case H5T_STRING:
+      return "text";
+    case H5T_BITFIELD:
+      return "bit fields";
+    case H5T_OPAQUE:
+      return "opaque bytes";
+    case H5T_COMPOUND:
+      return "a compound type";
+    case H5T_REFERENCE:
+      return "references";
+    case H5T_ENUM:
+      return "an enumeration";
+    case H5T_VLEN:
+      return "sequences of variable length";
+    case H5T_ARRAY:
+      return "arrays";
+    default:
+      return "a type of another class";
   }
 }
 

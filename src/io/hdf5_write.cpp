@@ -89,9 +89,9 @@ class Image {
     // The same tensors give the same bytes, whenever they are written.
     check(H5Pset_obj_track_times(creation.get(), false));
     const Hdf5Id type = hdf5_type(tensor.dtype);
-    const Hdf5Id dataset(H5Dcreate2(file, tensor.name.c_str(), type.get(), space.get(), link.get(), creation.get(),
-                                    H5P_DEFAULT),
-                         H5Dclose);
+    const Hdf5Id dataset(
+        H5Dcreate2(file, tensor.name.c_str(), type.get(), space.get(), link.get(), creation.get(), H5P_DEFAULT),
+        H5Dclose);
     check(dataset.get());
     if (!tensor.bytes.empty()) {
       check(H5Dwrite(dataset.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.bytes.data()));
