@@ -47,21 +47,23 @@ void check_writable(const Tensor& tensor) {
   }
 }
 
-class Image {
+class Hdf5Writer {
  public:
-  Image(const std::filesystem::path& path, std::span<const Tensor> tensors) : m_path(path) {
+  explicit Hdf5Writer(const std::filesystem::path& path) : m_path(path) {}
+
+  void write(std::span<const Tensor> tensors, OutputFile& out) const {
     std::size_t total = 0;
     for (const Tensor& tensor : tensors) total += tensor.bytes.size();
     const Hdf5Id file = create(std::max<std::size_t>(total / 8, 65536));
     for (const Tensor& tensor : tensors) add(file.get(), tensor);
     check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL));
+    // The library's memory itself: the copy that H5Fget_file_image makes has a wrong checksum in HDF5 1.10.
     const ssize_t size = H5Fget_file_image(file.get(), nullptr, 0);
     check(size);
-    m_bytes.resize(static_cast<std::size_t>(size));
-    check(H5Fget_file_image(file.get(), m_bytes.data(), m_bytes.size()));
+    void* place = nullptr;
+    check(H5Fget_vfd_handle(file.get(), H5P_DEFAULT, &place));
+    out.write(*static_cast<void**>(place), static_cast<std::size_t>(size));
   }
-
-  const std::vector<std::byte>& bytes() const { return m_bytes; }
 
  private:
   Hdf5Id create(std::size_t growth) const {
@@ -103,7 +105,6 @@ class Image {
   }
 
   std::filesystem::path m_path;
-  std::vector<std::byte> m_bytes;
 };
 
 }  // namespace
@@ -112,8 +113,7 @@ void write_hdf5_file(const std::filesystem::path& path, std::span<const Tensor> 
   const Hdf5Session session;
   for (const Tensor& tensor : tensors) check_writable(tensor);
   OutputFile file(path);
-  const Image image(path, tensors);
-  file.write(image.bytes().data(), image.bytes().size());
+  Hdf5Writer(path).write(tensors, file);
   file.finish();
 }
 
