@@ -12,6 +12,8 @@
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/errors.hpp>
+#include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/warp.hpp>
 
 #include <memory>
 #include <string>
@@ -42,6 +44,12 @@ int padded_width(int hidden_size) {
   return width;
 }
 
+/// Teams that share a multiprocessor's registers: of eight warps, or one of more.
+template <class Kernel>
+inline constexpr int teams_resident = Kernel::team_size <= warp_size ? 8
+                                      : Kernel::team_size < 256      ? 256 / Kernel::team_size
+                                                                     : 1;
+
 template <class ExecutionSpace, class Gates, class Scalar>
 GatedPropagator<ExecutionSpace, Gates, Scalar>::GatedPropagator(const ExecutionSpace& exec,
                                                                 const GatedWeights<Scalar>& weights,
@@ -68,11 +76,20 @@ JacobianBlocks GatedPropagator<ExecutionSpace, Gates, Scalar>::jacobian_blocks()
 template <class ExecutionSpace, class Gates, class Scalar>
 std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(const ExecutionSpace& exec) const {
   if (m_wide) return m_wide->parallel_workers(exec);
-  if constexpr (runs_on_host<ExecutionSpace>) return exec.concurrency();
-  // On a device a quarter of the resident threads where each takes a segment, half of them where teams do: registers
-  // leave room for about so many.
-  if (m_width <= widest_of_thread) return std::int64_t(exec.concurrency()) / 4;
-  return std::int64_t(exec.concurrency()) / (2 * (m_width < 32 ? 32 : m_width));
+  if constexpr (runs_on_host<ExecutionSpace>) {
+    return exec.concurrency();
+  } else {
+    // A quarter of the resident threads where each takes a segment. Teams: twice as many as registers leave room for.
+    if (m_width <= widest_of_thread) return std::int64_t(exec.concurrency()) / 4;
+    constexpr std::int64_t threads_of_multiprocessor = 2048;
+    std::int64_t workers = 1;
+    with_width([&]<int Width>(std::integral_constant<int, Width>) {
+      using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+      constexpr int resident = teams_resident<GatedTeamKernel<Member, Gates, Scalar, Width, false>>;
+      workers = 2 * resident * divide_up(std::int64_t(exec.concurrency()), threads_of_multiprocessor);
+    });
+    return workers;
+  }
 }
 
 /// Whether dense products of this width are compiled.
@@ -97,13 +114,10 @@ void launch_threads(const ExecutionSpace& exec, const GatedThreadKernel<Gates, S
   Kokkos::parallel_for("Elaphos::propagate_gated", Policy(exec, 0, kernel.arguments.active_count), kernel);
 }
 
-/// A segment a team. The compiler is to know how many registers a lane may have: eight warps of a multiprocessor share
-/// them all.
+/// A segment a team. The compiler is to know how many registers a lane may have.
 template <class ExecutionSpace, class Kernel>
 void launch_teams(const ExecutionSpace& exec, const Kernel& kernel) {
-  constexpr int threads = Kernel::team_size < 32 ? 32 : Kernel::team_size;
-  constexpr int teams = threads < 256 ? 256 / threads : 1;
-  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, teams>>;
+  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, teams_resident<Kernel>>>;
   Policy policy(exec, static_cast<int>(kernel.arguments.active_count), Kernel::team_size);
   policy.set_scratch_size(0, Kokkos::PerTeam(kernel.scratch_bytes() + 16));
   Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
