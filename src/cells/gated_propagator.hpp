@@ -12,7 +12,6 @@
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/errors.hpp>
-#include <elaphos/impl/divide_up.hpp>
 #include <elaphos/impl/warp.hpp>
 
 #include <memory>
@@ -79,16 +78,10 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
   if constexpr (runs_on_host<ExecutionSpace>) {
     return exec.concurrency();
   } else {
-    // A quarter of the resident threads where each takes a segment. Teams: twice as many as registers leave room for.
-    if (m_width <= widest_of_thread) return std::int64_t(exec.concurrency()) / 4;
-    constexpr std::int64_t threads_of_multiprocessor = 2048;
-    std::int64_t workers = 1;
-    with_width([&]<int Width>(std::integral_constant<int, Width>) {
-      using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
-      constexpr int resident = teams_resident<GatedTeamKernel<Member, Gates, Scalar, Width, false>>;
-      workers = 2 * resident * divide_up(std::int64_t(exec.concurrency()), threads_of_multiprocessor);
-    });
-    return workers;
+    // A quarter of the resident threads where each takes a segment; else sixteen teams a multiprocessor of 2048
+    // threads: of narrow ones twice as many as its registers hold, and wide ones would rather run twice than a long
+    // segment once.
+    return std::int64_t(exec.concurrency()) / (m_width <= widest_of_thread ? 4 : 128);
   }
 }
 
