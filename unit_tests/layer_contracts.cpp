@@ -7,6 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <string>
@@ -101,6 +102,50 @@ TEST_CASE("layers: what does not fit is refused before anything is written") {
       {"layer 1 is input size 4", "8, the output size of layer 0"});
   expect_refusal([](auto&) { elaphos::Bidirectional(random_gru(4, 3), random_gru(5, 3)); },
                  {"backward is input size 3", "hidden size 5", "hidden size 4"});
+}
+
+TEST_CASE("layers: sequences that do not fit are refused before anything is written") {
+  using Offsets = Kokkos::View<std::int64_t*, Memory>;
+  using Flags = Kokkos::View<bool**, Kokkos::LayoutRight, Memory>;
+  const elaphos::Stack<Gru> stack({random_gru(4, 3), random_gru(5, 4)});
+  const auto two = elaphos::zero_states(Exec(), stack, 2), three = elaphos::zero_states(Exec(), stack, 3);
+  const Sequence x("x", 10, 2, 3), long_x("x", 10, 1, 3);
+  const auto y = poisoned(10, 2, 5), long_y = poisoned(10, 1, 5);
+  const Offsets offsets("offsets", 4), no_offsets("offsets", 1);
+  const Flags few("mask", 9, 2), column("mask", 10, 1);
+  const auto refuse = [&](const auto& in, const Sequence& out, const std::vector<State>& y0,
+                          const std::vector<State>& final_states, const std::vector<std::string>& words) {
+    test::expect_refusal([&] { elaphos::solve(Exec(), stack, y0, in, out, final_states); }, words);
+    for (const double number : test::to_host(y)) CHECK(number == poison);
+    for (const double number : test::to_host(long_y)) CHECK(number == poison);
+    for (const auto& state : final_states) {
+      for (const double number : test::to_host(state)) CHECK(number == 0);
+    }
+  };
+  const auto packed = elaphos::inputs(long_x).packed(offsets);
+  refuse(elaphos::inputs(x).packed(offsets), y, three, three, {"y is (10, 2, 5)", "(T, 1, D)"});
+  refuse(packed, long_y, two, three, {"y0[0] is (2, 4)", "(3, 4), as offsets is (4)"});
+  refuse(packed, long_y, three, two, {"final_states[0] is (2, 4)", "(3, 4), as offsets is (4)"});
+  refuse(packed, long_y, three, {three[0], two[1]}, {"final_states[1] is (2, 5)", "(3, 5)"});
+  refuse(elaphos::inputs(long_x).packed(no_offsets), long_y, three, three, {"offsets is (1)", "at least 2 entries"});
+  refuse(packed.masked(column), long_y, three, three, {"mask is given with offsets"});
+  refuse(packed.reset(column), long_y, three, three, {"resets is given with offsets"});
+  refuse(elaphos::inputs(x).masked(few), y, two, two, {"mask is (9, 2)", "(10, 2), as y is"});
+  refuse(elaphos::inputs(x).reset(column), y, two, two, {"resets is (10, 1)", "(10, 2), as y is"});
+  const Sequence narrow("x", 10, 2, 2), one("x", 10, 2, 1), longer("x", 11, 2, 1);
+  refuse(elaphos::inputs(x, one), y, two, two, {"x is 4 features in 2 Views", "expected 3"});
+  refuse(elaphos::inputs(narrow, longer), y, two, two, {"x[1] is (11, 2, 1)", "(10, 2, features)"});
+
+  const Sequence within_y(y.data(), 10, 2, 1);
+  refuse(elaphos::inputs(narrow, within_y), y, two, two, {"y is memory that overlaps x[1]"});
+  const Offsets offsets_in_y(reinterpret_cast<std::int64_t*>(long_y.data()), 4);
+  refuse(elaphos::inputs(long_x).packed(offsets_in_y), long_y, three, three, {"y is memory that overlaps offsets"});
+  const Offsets offsets_in_state(reinterpret_cast<std::int64_t*>(three[1].data()), 4);
+  refuse(elaphos::inputs(long_x).packed(offsets_in_state), long_y, three, three,
+         {"final_states[1] is memory that overlaps offsets"});
+  const Flags flags_in_state(reinterpret_cast<bool*>(two[0].data()), 10, 2);
+  refuse(elaphos::inputs(x).masked(flags_in_state), y, two, two, {"final_states[0] is memory that overlaps mask"});
+  refuse(elaphos::inputs(x).reset(flags_in_state), y, two, two, {"final_states[0] is memory that overlaps resets"});
 }
 
 TEST_CASE("layers: final states are written when all layers are done, and not before") {

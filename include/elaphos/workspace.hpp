@@ -40,6 +40,7 @@ enum class Buffer : std::size_t {
   layer_output,
   layer_states,
   layer_reversed,
+  layer_reversed_flags,
   layer_final_states,
   count
 };

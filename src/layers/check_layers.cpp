@@ -20,7 +20,7 @@ std::string text_of(const LayerSizes& sizes) {
   return format("input size {}, state size {}, hidden size {}", sizes.input_size, sizes.state_size, sizes.hidden_size);
 }
 
-void check_dropout(const Dropout& dropout, std::size_t layers, std::int64_t steps, std::int64_t batch) {
+void check_dropout(const Dropout& dropout, std::size_t layers, std::int64_t steps, std::int64_t sequences) {
   if (!(dropout.probability >= 0 && dropout.probability < 1)) {
     throw InvalidArgument("options.dropout.probability", format("{}", dropout.probability), "a number in [0, 1)");
   }
@@ -28,9 +28,9 @@ void check_dropout(const Dropout& dropout, std::size_t layers, std::int64_t step
     throw InvalidArgument("options.dropout.first_step", format("{}", dropout.first_step),
                           format("0 to 2^48 - {}, the number of steps", steps));
   }
-  if (dropout.first_sequence < 0 || dropout.first_sequence > most_sequences - batch) {
+  if (dropout.first_sequence < 0 || dropout.first_sequence > most_sequences - sequences) {
     throw InvalidArgument("options.dropout.first_sequence", format("{}", dropout.first_sequence),
-                          format("0 to 2^32 - {}, the number of sequences", batch));
+                          format("0 to 2^32 - {}, the number of sequences", sequences));
   }
   if (dropout.probability > 0 && layers > most_layers) {
     throw InvalidArgument("options.dropout.probability", format("{} with {} layers", dropout.probability, layers),
@@ -54,7 +54,7 @@ void check_solve_options(const SolveOptions& options, std::int64_t steps) {
 }
 
 void check_states(const char* name, const std::vector<ArrayShape>& states, const std::vector<LayerSizes>& layers,
-                  std::size_t batch, const std::string& y) {
+                  std::size_t sequences, const std::string& reason) {
   std::size_t expected = 0;
   for (const LayerSizes& layer : layers) expected += static_cast<std::size_t>(layer.directions);
   if (states.size() != expected) {
@@ -65,9 +65,9 @@ void check_states(const char* name, const std::vector<ArrayShape>& states, const
   for (const LayerSizes& layer : layers) {
     for (int direction = 0; direction < layer.directions; ++direction, ++state) {
       const std::string which = format("{}[{}]", name, state);
-      if (!has_extents(states[state], {batch, static_cast<std::size_t>(layer.state_size)})) {
+      if (!has_extents(states[state], {sequences, static_cast<std::size_t>(layer.state_size)})) {
         throw InvalidArgument(which, extents_of(states[state]),
-                              format("({}, {}), as y is {}", batch, layer.state_size, y));
+                              format("({}, {}), as {}", sequences, layer.state_size, reason));
       }
       ArrayShape named = states[state];
       named.name = which.c_str();
@@ -107,37 +107,33 @@ void check_layers_fit(const std::vector<LayerSizes>& layers) {
   }
 }
 
-void check_layer_shapes(const LayerShapes& shapes, const std::vector<LayerSizes>& layers, const LayerOptions& options) {
-  const std::size_t T = shapes.y.extents[0], B = shapes.y.extents[1];
-  const std::size_t I = static_cast<std::size_t>(layers.front().input_size);
-  const std::string y = extents_of(shapes.y);
-  if (shapes.y.extents[2] != static_cast<std::size_t>(layers.back().output_size())) {
-    throw InvalidArgument("y", y,
+std::int64_t check_layer_shapes(const LayerShapes& shapes, const std::vector<LayerSizes>& layers,
+                                const LayerOptions& options) {
+  const auto& [y0, x, y, final_states] = shapes;
+  if (y.extents[2] != static_cast<std::size_t>(layers.back().output_size())) {
+    throw InvalidArgument("y", extents_of(y),
                           format("(T, B, {}), the output size of the last layer last", layers.back().output_size()));
   }
-  if (I == 0 ? shapes.x.bytes != 0 : !has_extents(shapes.x, {T, B, I})) {
-    throw InvalidArgument("x", extents_of(shapes.x),
-                          I == 0 ? std::string("an empty View, as the first layer has no input")
-                                 : format("({}, {}, {}), as y is {}", T, B, I, y));
-  }
-  check_states("y0", shapes.y0, layers, B, y);
-  check_states("final_states", shapes.final_states, layers, B, y);
-  check_solve_options(options.solve, static_cast<std::int64_t>(T));
-  check_dropout(options.dropout, layers.size(), static_cast<std::int64_t>(T), static_cast<std::int64_t>(B));
-  if (I != 0) expect_contiguous(shapes.x);
-  expect_contiguous(shapes.y);
+  const std::int64_t sequences = count_sequences(x, y), steps = static_cast<std::int64_t>(y.extents[0]);
+  const std::string reason = format("{} is {}", x.offsets ? "offsets" : "y", extents_of(x.offsets ? *x.offsets : y));
+  check_states("y0", y0, layers, static_cast<std::size_t>(sequences), reason);
+  check_states("final_states", final_states, layers, static_cast<std::size_t>(sequences), reason);
+  check_solve_options(options.solve, steps);
+  check_dropout(options.dropout, layers.size(), steps, sequences);
+  expect_contiguous(y);
+  check_inputs(x, y.extents[0], layers.front().input_size, y);
 
-  expect_own_memory(shapes.y, "y", shapes.x, "x");
-  for (std::size_t i = 0; i < shapes.y0.size(); ++i) {
-    expect_own_memory(shapes.y, "y", shapes.y0[i], format("y0[{}]", i));
-    const ArrayShape& state = shapes.final_states[i];
+  for (std::size_t i = 0; i < y0.size(); ++i) {
+    expect_own_memory(y, "y", y0[i], format("y0[{}]", i));
+    const ArrayShape& state = final_states[i];
     const std::string name = format("final_states[{}]", i);
-    expect_own_memory(state, name, shapes.x, "x");
-    expect_own_memory(state, name, shapes.y, "y");
+    x.for_each([&](const ArrayShape& array) { expect_own_memory(state, name, array, array.name); });
+    expect_own_memory(state, name, y, "y");
     for (std::size_t j = 0; j < i; ++j) {
-      expect_own_memory(state, name, shapes.final_states[j], format("final_states[{}]", j));
+      expect_own_memory(state, name, final_states[j], format("final_states[{}]", j));
     }
   }
+  return sequences;
 }
 
 }  // namespace elaphos::impl

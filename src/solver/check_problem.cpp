@@ -48,10 +48,26 @@ void check_flags(const std::optional<ArrayShape>& flags, std::size_t T, std::siz
     throw InvalidArgument(flags->name, extents_of(*flags), format("({}, {}), as y is {}", T, B, extents_of(y)));
   }
   expect_contiguous(*flags);
-  expect_apart(y, *flags);
 }
 
 }  // namespace
+
+std::int64_t count_sequences(const InputArrays& x, const ArrayShape& y) {
+  if (!x.offsets) return static_cast<std::int64_t>(y.extents[1]);
+  if (y.extents[1] != 1) {
+    throw InvalidArgument("y", extents_of(y), "(T, 1, D), as sequences are packed one behind the other");
+  }
+  return check_offsets(*x.offsets);
+}
+
+void check_inputs(const InputArrays& x, std::size_t T, int input_size, const ArrayShape& y) {
+  const std::size_t B = y.extents[1];
+  check_blocks(x.blocks, T, B, input_size, y);
+  if (x.offsets) expect_contiguous(*x.offsets);
+  check_flags(x.mask, T, B, x, y);
+  check_flags(x.resets, T, B, x, y);
+  x.for_each([&y](const ArrayShape& array) { expect_apart(y, array); });
+}
 
 std::int64_t check_problem_shapes(const ArrayShape& y0, const InputArrays& x, const ArrayShape& y, int state_size,
                                   int input_size, const SolveOptions& options) {
@@ -59,7 +75,7 @@ std::int64_t check_problem_shapes(const ArrayShape& y0, const InputArrays& x, co
   if (y.extents[2] != D) {
     throw InvalidArgument("y", extents_of(y), format("(T, B, {}), the recurrence's state size last", state_size));
   }
-  const std::size_t B = y.extents[1], every = static_cast<std::size_t>(options.keep_every);
+  const std::size_t every = static_cast<std::size_t>(options.keep_every);
   if (every > 1 && options.steps == 0 && I == 0) {
     throw InvalidArgument("options.steps", "0", "T: neither the input nor y says it, as not every state is kept");
   }
@@ -70,30 +86,20 @@ std::int64_t check_problem_shapes(const ArrayShape& y0, const InputArrays& x, co
                           format("{} states, for {} steps of which every {} is kept", (T + every - 1) / every, T,
                                  every == 1 ? std::string("one") : format("{}th", every)));
   }
-  if (x.offsets && B != 1) {
-    throw InvalidArgument("y", extents_of(y), "(T, 1, D), as sequences are packed one behind the other");
-  }
-  const std::size_t beginnings = x.offsets ? static_cast<std::size_t>(check_offsets(*x.offsets)) : B;
+  const std::size_t beginnings = static_cast<std::size_t>(count_sequences(x, y));
   if (y0.extents[0] != beginnings || y0.extents[1] != D) {
     throw InvalidArgument("y0", extents_of(y0),
                           format("({}, {}), as {} is {}", beginnings, state_size, x.offsets ? "offsets" : "y",
                                  extents_of(x.offsets ? *x.offsets : y)));
   }
-  check_blocks(x.blocks, T, B, input_size, y);
   if (every > 1 && options.initial_guess == InitialGuess::trajectory) {
     throw InvalidArgument("options.initial_guess", to_string(options.initial_guess),
                           "another one: y does not hold every state");
   }
   expect_contiguous(y0);
   expect_contiguous(y);
-  for (const ArrayShape& block : x.blocks) expect_apart(y, block);
   expect_apart(y, y0);
-  if (x.offsets) {
-    expect_contiguous(*x.offsets);
-    expect_apart(y, *x.offsets);
-  }
-  check_flags(x.mask, T, B, x, y);
-  check_flags(x.resets, T, B, x, y);
+  check_inputs(x, T, input_size, y);
   return static_cast<std::int64_t>(T);
 }
 

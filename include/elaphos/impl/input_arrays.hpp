@@ -6,6 +6,7 @@
 #include <elaphos/impl/problem.hpp>
 #include <elaphos/options.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -25,7 +26,24 @@ struct InputArrays {
     }
     blocks.push_back(block);
   }
+
+  /// body(array) for all of them.
+  template <class Body>
+  void for_each(const Body& body) const {
+    for (const ArrayShape& block : blocks) body(block);
+    for (const auto* other : {&offsets, &mask, &resets}) {
+      if (*other) body(**other);
+    }
+  }
 };
+
+/// The number of initial states that a solve of these inputs takes: of packed sequences, or B, as y is (T, B, .).
+/// Throws `InvalidArgument`.
+std::int64_t count_sequences(const InputArrays& x, const ArrayShape& y);
+
+/// Throws `InvalidArgument` unless the inputs have T steps, y's B and I features in all, are contiguous, and lie apart
+/// from y. One empty View is no input.
+void check_inputs(const InputArrays& x, std::size_t T, int input_size, const ArrayShape& y);
 
 /// Returns T. Throws `InvalidArgument` unless the inputs have T, B and I in common with y0, (B, D) or (sequences, D),
 /// and y, which holds the states (B, D) that `options` keeps of T, all contiguous, with y apart from all others. A
@@ -39,7 +57,7 @@ InputBlocks<Scalar> input_blocks(const InputArrays& x) {
   InputBlocks<Scalar> blocks{};
   for (const ArrayShape& block : x.blocks) {
     blocks.data[blocks.count] = static_cast<const Scalar*>(block.data);
-    blocks.sizes[blocks.count] = block.data == nullptr ? 0 : static_cast<int>(block.extents[2]);
+    blocks.sizes[blocks.count] = block.bytes == 0 ? 0 : static_cast<int>(block.extents[2]);
     blocks.size += blocks.sizes[blocks.count++];
   }
   return blocks;

@@ -28,7 +28,10 @@ class StepCursor {
  public:
   KOKKOS_FORCEINLINE_FUNCTION StepCursor(const Problem<Scalar>& problem, std::int64_t sequence, std::int64_t t)
       : m_problem(problem), m_sequence(sequence), m_divided(problem.division.divided()) {
-    if (problem.division.offsets != nullptr) enter(find(problem.first_step + t));
+    const TimeDivision<Scalar>& division = problem.division;
+    if (division.offsets != nullptr) {
+      enter(packed_sequence_at(division.offsets, division.sequences, problem.first_step + t));
+    }
   }
 
   /// Of step t of the problem, which is not before the one asked for last.
@@ -52,20 +55,6 @@ class StepCursor {
 
   KOKKOS_FUNCTION const Scalar* beginning() const {
     return m_problem.division.beginnings + m_sequence * m_problem.state_size;
-  }
-
-  // The last sequence that begins at `step` or before; those before it that begin there, too, are empty.
-  KOKKOS_FUNCTION std::int64_t find(std::int64_t step) const {
-    std::int64_t first = 0, last = m_problem.division.sequences - 1;
-    while (first < last) {
-      const std::int64_t middle = (first + last + 1) / 2;
-      if (m_problem.division.offsets[middle] <= step) {
-        first = middle;
-      } else {
-        last = middle - 1;
-      }
-    }
-    return first;
   }
 
   KOKKOS_FUNCTION void enter(std::int64_t sequence) {

@@ -23,6 +23,21 @@ struct TimeDivision {
   }
 };
 
+/// The last packed sequence that begins at `step` or before; those before it that begin there, too, are empty.
+KOKKOS_INLINE_FUNCTION std::int64_t packed_sequence_at(const std::int64_t* offsets, std::int64_t sequences,
+                                                       std::int64_t step) {
+  std::int64_t first = 0, last = sequences - 1;
+  while (first < last) {
+    const std::int64_t middle = (first + last + 1) / 2;
+    if (offsets[middle] <= step) {
+      first = middle;
+    } else {
+      last = middle - 1;
+    }
+  }
+  return first;
+}
+
 }  // namespace elaphos::impl
 
 #endif

@@ -5,6 +5,7 @@
 #include <elaphos/impl/check_views.hpp>
 #include <elaphos/impl/layers/check_layers.hpp>
 #include <elaphos/impl/layers/layer_solver.hpp>
+#include <elaphos/inputs.hpp>
 #include <elaphos/layers/bidirectional.hpp>
 #include <elaphos/layers/layer_options.hpp>
 #include <elaphos/layers/layer_report.hpp>
@@ -56,10 +57,13 @@ concept LayerStack = impl::IsLayerStack<T>::value;
 /// \param y0            a range of Views (B, D_l), such as a `std::vector` of `StateView`s: the initial state of
 ///                      each layer, of a bidirectional one the forward, then the backward state. D_l is the cell's
 ///                      state size: of an LSTM h, then c
-/// \param x             inputs of the first layer (T, B, I)
+/// \param x             inputs of the first layer (T, B, I), or `inputs(...)`: features in several Views, packed or
+///                      masked sequences, resets, as every layer's solve then takes them. Of packed sequences states
+///                      are (sequences, D_l), and B is 1
 /// \param y             output of the last layer: (T, B, H), or (T, B, 2 H) if it is bidirectional; apart from all
 ///                      others
-/// \param final_states  Views as y0's, and may be those: the states after the last step, PyTorch's h_n and c_n. As
+/// \param final_states  Views as y0's, and may be those: the states after the last step, PyTorch's h_n and c_n; of a
+///                      packed sequence after its own last step, or y0's where it has none. As
 ///                      y0 of the next call they continue the sequence, in exact mode with the bits of one call,
 ///                      whatever the lengths; `options.dropout.first_step` then advances too. Bidirectional layers
 ///                      cannot be continued
@@ -75,16 +79,16 @@ LayerReport solve(const ExecutionSpace& exec, const L& layers, const InitialStat
   using Scalar = typename L::scalar_type;
   static_assert(Kokkos::is_execution_space<ExecutionSpace>::value,
                 "Elaphos: the first argument of solve is an execution space instance");
-  static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 3, InputView>::passed);
+  static_assert(impl::InputCheck<ExecutionSpace, Scalar, InputView>::passed);
   static_assert(impl::ViewCheck<ExecutionSpace, Scalar, 3, OutputView>::passed);
   static_assert(!std::is_const_v<typename OutputView::value_type>, "Elaphos: y is written: its View must not be const");
-  impl::LayerShapes shapes{{}, impl::shape_of("x", x), impl::shape_of("y", y), {}};
+  impl::LayerShapes shapes{{}, impl::as_inputs(x).arrays(), impl::shape_of("y", y), {}};
   impl::LayerProblem<Scalar> problem{
-      {}, x.data(), y.data(), {}, static_cast<std::int64_t>(y.extent(0)), static_cast<std::int64_t>(y.extent(1))};
+      {}, shapes.x, y.data(), {}, static_cast<std::int64_t>(y.extent(0)), static_cast<std::int64_t>(y.extent(1)), 0};
   impl::collect_states<ExecutionSpace, Scalar>("y0", y0, shapes.y0, problem.y0);
   impl::collect_states<ExecutionSpace, Scalar>("final_states", final_states, shapes.final_states, problem.final_states);
   const std::vector<impl::LayerSizes> sizes = impl::sizes_of_layers(layers);
-  impl::check_layer_shapes(shapes, sizes, options);
+  problem.sequences = impl::check_layer_shapes(shapes, sizes, options);
 
   impl::LayerSolver<ExecutionSpace, Scalar> solver(exec, std::move(problem), sizes, options, workspace);
   const bool complete = layers.for_each([&solver](const auto& layer) { return solver.run(layer); });
@@ -102,6 +106,7 @@ LayerReport solve(const ExecutionSpace& exec, const L& layers, const InitialStat
 }
 
 /// \brief A state (B, D_l) of zeros for every direction of every layer: PyTorch's default, and room for final states.
+/// For packed sequences B is their number.
 template <class ExecutionSpace, LayerStack L>
 auto zero_states(const ExecutionSpace& exec, const L& layers, std::int64_t batch) {
   using View = StateView<typename L::scalar_type, typename L::memory_space>;

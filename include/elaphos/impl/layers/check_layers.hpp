@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_LAYERS_CHECK_LAYERS_HPP
 
 #include <elaphos/impl/array_shape.hpp>
+#include <elaphos/impl/input_arrays.hpp>
 #include <elaphos/impl/layers/layer_traits.hpp>
 #include <elaphos/layers/layer_options.hpp>
 
@@ -30,14 +31,16 @@ void check_layers_fit(const std::vector<LayerSizes>& layers);
 /// What a solve of layers was passed.
 struct LayerShapes {
   std::vector<ArrayShape> y0;
-  ArrayShape x;
+  InputArrays x;
   ArrayShape y;
   std::vector<ArrayShape> final_states;
 };
 
-/// Throws `InvalidArgument` unless x is (T, B, I), y is (T, B, O) and there is a y0 and a final state (B, D) for every
-/// direction of every layer, all contiguous; what is written must lie apart, but a final state may be any y0.
-void check_layer_shapes(const LayerShapes& shapes, const std::vector<LayerSizes>& layers, const LayerOptions& options);
+/// Returns the number of initial states S: B, or that of packed sequences. Throws `InvalidArgument` unless x is as a
+/// solve of the first layer takes it, y is (T, B, O) and there is a y0 and a final state (S, D) for every direction of
+/// every layer, all contiguous; what is written must lie apart, but a final state may be any y0.
+std::int64_t check_layer_shapes(const LayerShapes& shapes, const std::vector<LayerSizes>& layers,
+                                const LayerOptions& options);
 
 }  // namespace elaphos::impl
 
