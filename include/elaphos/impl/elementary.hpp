@@ -11,49 +11,78 @@
 
 namespace elaphos::impl {
 
-/// Constants of the host's exponential: x = k ln 2 + r with |r| <= ln 2 / 2, and exp(r) - 1 = r + r^2 q(r).
+/// Constants of the host's functions, by scalar. The polynomials are minimax ones (Remez, relative error of the
+/// function), with less error than a quarter of a unit of the last place:
+/// - exp(r) - 1 = r + r^2 q(r) for |r| <= ln 2 / 2, where x = k ln 2 + r;
+/// - tanh(x) = x + x^3 h(x^2) for |x| <= 0.3.
 template <class Scalar>
-struct ExponentialConstants;
+struct ElementaryConstants;
 
 template <>
-struct ExponentialConstants<float> {
+struct ElementaryConstants<float> {
   using Bits = std::uint32_t;
   static constexpr int mantissa_bits = 23;
   static constexpr int bias = 127;
-  static constexpr float bound = 87.0f;                  // exp(+-bound) is finite and normal
+  static constexpr float bound = 88.0f;  // exp(bound) is finite, and 1 / exp(bound) less than any normal number
   static constexpr float round_shift = 12582912.0f;      // 1.5 * 2^23: adding it rounds to an integer
   static constexpr float ln2_high = 0.693145751953125f;  // few bits, so that k * ln2_high is exact
   static constexpr float ln2_low = 1.42860682030941723212e-6f;
-  static constexpr int terms = 6;
-  // 1/2!, 1/3!, ...: at |r| <= 0.347 the first term left out is under 2e-9.
-  static constexpr float q[terms] = {0.5f, 1.0f / 6, 1.0f / 24, 1.0f / 120, 1.0f / 720, 1.0f / 5040};
+  struct Exponential {
+    static constexpr int terms = 5;
+    static constexpr float term[terms] = {0.5f, 0.16666530313f, 0.041666155241f, 0.0083682396387f, 0.0013976270115f};
+  };
+  struct Tangent {
+    static constexpr int terms = 3;
+    static constexpr float term[terms] = {-0.33333057624f, 0.13314669655f, -0.050349480279f};
+  };
 };
 
 template <>
-struct ExponentialConstants<double> {
+struct ElementaryConstants<double> {
   using Bits = std::uint64_t;
   static constexpr int mantissa_bits = 52;
   static constexpr int bias = 1023;
-  static constexpr double bound = 708.0;
+  static constexpr double bound = 709.0;
   static constexpr double round_shift = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr double ln2_high = 6.93147180369123816490e-01;
   static constexpr double ln2_low = 1.90821492927058770002e-10;
-  static constexpr int terms = 12;
-  // At |r| <= 0.347 the first term left out is under 5e-18.
-  static constexpr double q[terms] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
-                                      1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
-                                      1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+  struct Exponential {
+    static constexpr int terms = 11;
+    static constexpr double term[terms] = {0.5,
+                                           0.16666666666666678139,
+                                           0.041666666666666715835,
+                                           0.0083333333333201843074,
+                                           0.0013888888888841902315,
+                                           0.00019841269890200057242,
+                                           0.000024801587441535307005,
+                                           2.7557239763314496397e-6,
+                                           2.7557148712519244236e-7,
+                                           2.5110687737555864352e-8,
+                                           2.0960557652873864406e-9};
+  };
+  struct Tangent {
+    static constexpr int terms = 8;
+    static constexpr double term[terms] = {-0.33333333333333256787,  0.13333333333305835288,  -0.053968253934473605331,
+                                           0.021869486527420299161,  -0.0088631693385569680777, 0.003590853125426267806,
+                                           -0.0014414999804142443616, 0.00050198800152045376742};
+  };
 };
 
-/// The polynomial's terms from `first` on, over r^first. A recursion: compilers vectorise no loop that holds another.
-template <class Scalar, int first>
-KOKKOS_FORCEINLINE_FUNCTION Scalar horner(Scalar r) {
-  using Constants = ExponentialConstants<Scalar>;
-  constexpr Scalar coefficient = Constants::q[first];
-  if constexpr (first + 1 == Constants::terms) {
-    return coefficient;
+/// The polynomial's terms from `first` on, over r^first: by pairs, whose chain of multiply-adds is half as long as
+/// Horner's. A recursion: compilers vectorise no loop that holds another.
+template <class Polynomial, int first = 0, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar polynomial(Scalar r, Scalar square) {
+  constexpr Scalar even = Polynomial::term[first];
+  if constexpr (first + 1 == Polynomial::terms) {
+    return even;
   } else {
-    return multiply_add(horner<Scalar, first + 1>(r), r, coefficient);
+    constexpr Scalar odd = Polynomial::term[first + 1];
+    const Scalar pair = multiply_add(odd, r, even);
+    if constexpr (first + 2 == Polynomial::terms) {
+      return pair;
+    } else {
+      return multiply_add(polynomial<Polynomial, first + 2>(r, square), square, pair);
+    }
   }
 }
 
@@ -65,24 +94,52 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar bounded(Scalar x, Scalar bound) {
   return Kokkos::copysign(size > bound ? bound : size, x);
 }
 
-/// x = k ln 2 + r: gives exp(r) - 1 and 2^k. Arguments are bounded to where 2^k is a normal number; NaN stays NaN.
+/// x = k ln 2 + r: gives exp(r) - 1 and 2^k, for |x| within the bound or NaN.
 ///
 /// Branch-free, so that compilers turn a loop over it into vector code; every product that feeds a sum is a
 /// `multiply_add`, so that the bits are those of the same call anywhere else.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar reduced_exponential_minus_one(Scalar x, Scalar& power_of_two) {
-  using Constants = ExponentialConstants<Scalar>;
+  using Constants = ElementaryConstants<Scalar>;
   using Bits = typename Constants::Bits;
-  x = bounded(x, Constants::bound);
   const Scalar shifted = multiply_add(x, Scalar(1.44269504088896340736), Constants::round_shift);
   const Scalar k = shifted - Constants::round_shift;
   Scalar r = multiply_add(-k, Constants::ln2_high, x);
   r = multiply_add(-k, Constants::ln2_low, r);
-  const Scalar q = horner<Scalar, 0>(r);
+  const Scalar square = r * r;
+  const Scalar q = polynomial<typename Constants::Exponential>(r, square);
   // The integer k stands in the low bits of `shifted`.
   const Bits exponent = Kokkos::bit_cast<Bits>(shifted) + static_cast<Bits>(Constants::bias);
   power_of_two = Kokkos::bit_cast<Scalar>(static_cast<Bits>(exponent << Constants::mantissa_bits));
-  return multiply_add(r * r, q, r);
+  return multiply_add(square, q, r);
+}
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar host_sigmoid(Scalar x) {
+  Scalar power;
+  const Scalar fraction = reduced_exponential_minus_one(bounded(-x, ElementaryConstants<Scalar>::bound), power);
+  // 1 + 2^k + 2^k f: the product is exact, and so is what the first sum has lost. One rounding less than 1 + exp(-x).
+  const Scalar sum = Scalar(1) + power, lost = Scalar(1) - (sum - power);
+  return Scalar(1) / (sum + multiply_add(power, fraction, lost));
+}
+
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar host_tanh(Scalar x) {
+  using Tangent = typename ElementaryConstants<Scalar>::Tangent;
+  const Scalar size = Kokkos::abs(x);
+  const Scalar near = size > Scalar(20) ? Scalar(20) : size;  // beyond it the result is 1 in double, too
+  // t / (t + 2) with t = exp(2 |x|) - 1.
+  Scalar power;
+  const Scalar fraction = reduced_exponential_minus_one(near + near, power);
+  const Scalar t = multiply_add(power, fraction, power - Scalar(1));
+  const Scalar far = Kokkos::copysign(t / (t + Scalar(2)), x);
+  // Near 0 that is three roundings in a row.
+  const Scalar square = near * near;
+  const Scalar small = multiply_add(x * square, polynomial<Tangent>(square, square * square), x);
+  // Chosen by bits: a condition would let the compiler make either wait for it.
+  using Bits = typename ElementaryConstants<Scalar>::Bits;
+  const Bits mask = size < Scalar(0.3) ? ~Bits(0) : Bits(0);
+  return Kokkos::bit_cast<Scalar>((Kokkos::bit_cast<Bits>(small) & mask) | (Kokkos::bit_cast<Bits>(far) & ~mask));
 }
 
 /// In float on CUDA a step's time is that of its instructions: this takes four, the library's exponential and a
@@ -118,22 +175,19 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar device_tanh(Scalar x) {
   return Kokkos::tanh(x);
 }
 
-/// 1 / (1 + exp(-x)).
+/// 1 / (1 + exp(-x)), within 2 units of the last place on hosts; where that is less than any normal number, some other
+/// such number.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar sigmoid(Scalar x) {
   KOKKOS_IF_ON_DEVICE((return device_sigmoid(x);))
-  KOKKOS_IF_ON_HOST((Scalar power; const Scalar fraction = reduced_exponential_minus_one(-x, power);
-                     return Scalar(1) / (Scalar(1) + multiply_add(power, fraction, power));))
+  KOKKOS_IF_ON_HOST((return host_sigmoid(x);))
 }
 
-/// Hyperbolic tangent, accurate also near 0: t / (t + 2) with t = exp(2 x) - 1.
+/// Hyperbolic tangent, within 2 units of the last place on hosts.
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar hyperbolic_tangent(Scalar x) {
   KOKKOS_IF_ON_DEVICE((return device_tanh(x);))
-  // Beyond 20 the result is 1 in double, too.
-  KOKKOS_IF_ON_HOST((const Scalar near = bounded(x, Scalar(20)); Scalar power;
-                     const Scalar fraction = reduced_exponential_minus_one(near + near, power);
-                     const Scalar t = multiply_add(power, fraction, power - Scalar(1)); return t / (t + Scalar(2));))
+  KOKKOS_IF_ON_HOST((return host_tanh(x);))
 }
 
 }  // namespace elaphos::impl
