@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace elaphos::impl {
 
@@ -200,8 +201,10 @@ struct GatedHostKernel {
     MergeTest<Scalar> test(record, arguments.merge);
     const bool may_merge = propagating && test.possible();
 
-    alignas(64) Scalar state[states * Width] = {};
-    alignas(64) Scalar next[states * Width];
+    // They change places with every step: a copy would be on the way from one step to the next.
+    alignas(64) Scalar memory[2][states * Width] = {};
+    Scalar* state = memory[0];
+    Scalar* next = memory[1];
     load(arguments.nodes + range.flat * D, state);
     PreActivations at;
     GatedTangent<Gates, Scalar, Width, Carried> tangent;
@@ -219,7 +222,7 @@ struct GatedHostKernel {
         from_node = false;
       }
       if (site.held) {
-        std::memcpy(next, state, sizeof next);
+        std::memcpy(next, state, sizeof memory[0]);
       } else {
         pre_activate(state, entry, at);
         if constexpr (Carried == Sensitivity::none) {
@@ -233,9 +236,9 @@ struct GatedHostKernel {
 
       Scalar* y = problem.y + entry * D;
       if (may_merge) merged = test.merged(difference(next, y));
-      std::memcpy(state, next, sizeof state);
       // At a merge the stored state stays, so that the jump lies between two neighbouring steps.
       if (!merged) store(next, y);
+      std::swap(state, next);
       ++t;
     }
     record_run(record, t - range.begin, merged, merged ? test.jump() : Scalar(0), tangent.growth(weights.hidden_size));

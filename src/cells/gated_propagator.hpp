@@ -4,7 +4,7 @@
 
 #include "../execution_spaces.hpp"
 #include "carried_sensitivity.hpp"
-#include "gated_host_kernel.hpp"
+#include "gated_host_groups.hpp"
 #include "gated_team_kernel.hpp"
 #include "gated_thread_kernel.hpp"
 #include "packed_weights.hpp"
@@ -85,17 +85,23 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
   }
 }
 
+template <class ExecutionSpace, class Gates, class Scalar>
+Lockstep GatedPropagator<ExecutionSpace, Gates, Scalar>::lockstep() const {
+  if (m_wide || !runs_on_host<ExecutionSpace>) return {};
+  return {group_lanes<Scalar>, group_lanes<Scalar> / cost_of_lanes<Scalar>(m_packed.hidden_size)};
+}
+
 /// Whether dense products of this width are compiled.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
 inline constexpr bool dense_fits = runs_on_host<ExecutionSpace> ? GatedHostKernel<Gates, Scalar, Width>::dense_fits
                                                                 : dense_fits_team<Gates, Scalar, Width>;
 
-/// A segment a thread, one by one: they merge after different numbers of steps.
+/// Groups of segments, or segments one by one, a thread: they merge after different numbers of steps.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
-void launch_on_host(const ExecutionSpace& exec, const GatedHostKernel<Gates, Scalar, Width>& kernel) {
+void launch_on_host(const ExecutionSpace& exec, const GatedHostGroups<Gates, Scalar, Width>& kernel) {
   using Policy =
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Kokkos::Schedule<Kokkos::Dynamic>>;
-  Policy policy(exec, 0, kernel.arguments.active_count);
+  Policy policy(exec, 0, kernel.groups.count);
   policy.set_chunk_size(1);
   Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
 }
@@ -122,7 +128,7 @@ template <class ExecutionSpace, class Gates, class Scalar, int Width>
 void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights,
                   const GatedUnit<Gates, Scalar>& unit, const SegmentArguments<Scalar>& arguments) {
   if constexpr (runs_on_host<ExecutionSpace>) {
-    launch_on_host(exec, GatedHostKernel<Gates, Scalar, Width>{weights, unit, arguments});
+    launch_on_host(exec, GatedHostGroups<Gates, Scalar, Width>(weights, unit, arguments, exec.concurrency()));
   } else {
     using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
     using Teams = GatedTeamKernel<Member, Gates, Scalar, Width, false>;

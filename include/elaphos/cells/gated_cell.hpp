@@ -96,6 +96,7 @@ class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
   bool steps_by_host() const override { return m_wide != nullptr; }
   JacobianBlocks jacobian_blocks() const override;
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override;
+  Lockstep lockstep() const override;
   void check_sensitivity(Sensitivity sensitivity) const override;
   void run(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const override;
 

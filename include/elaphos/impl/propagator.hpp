@@ -7,6 +7,13 @@
 
 namespace elaphos::impl {
 
+/// How many segments one worker advances together where no sensitivities are carried, and how many times faster than one
+/// after another.
+struct Lockstep {
+  int segments = 1;
+  double gain = 1;
+};
+
 /// The only thing that the solver knows of a recurrence: something that advances a list of segments.
 ///
 /// The solver is compiled once per execution space and scalar; recurrences add only their propagate kernels.
@@ -27,8 +34,11 @@ class Propagator {
   /// The blocks of `Sensitivity::block`; size 0 where the recurrence names none.
   virtual JacobianBlocks jacobian_blocks() const { return {}; }
 
-  /// Segments that the execution space advances at the same time.
+  /// Segments that the execution space advances at the same time, one a worker.
   virtual std::int64_t parallel_workers(const ExecutionSpace& exec) const = 0;
+
+  /// What a worker makes of more.
+  virtual Lockstep lockstep() const { return {}; }
 
   /// Throws `InvalidArgument` when this sensitivity cannot be carried at this state size on this space.
   virtual void check_sensitivity(Sensitivity sensitivity) const = 0;

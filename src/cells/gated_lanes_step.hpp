@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef ELAPHOS_SRC_CELLS_GATED_LANES_STEP_HPP
+#define ELAPHOS_SRC_CELLS_GATED_LANES_STEP_HPP
+
+#include "gated_tangent.hpp"
+#include "lane_tile.hpp"
+
+#include <elaphos/cells/gated_cell.hpp>
+#include <elaphos/impl/scalar.hpp>
+
+#include <cstdint>
+
+namespace elaphos::impl {
+
+/// One step of a gated cell for a group of segments, a vector lane each: the lane index is fastest in all arrays.
+///
+/// The arithmetic of `GatedHostKernel` in its order, so that bits agree. Sizes are those of the cell: nothing is padded,
+/// and one kernel serves all. Weights come from the cache, a number for all lanes at a time. Per step and lane
+/// G H (H + I) multiply-adds and about G H transcendental functions.
+template <class Gates, class Scalar>
+struct GatedLanesStep {
+  static constexpr int lanes = group_lanes<Scalar>;
+  static constexpr int gates = Gates::count, states = Gates::states;
+  static constexpr int early = gates - Gates::late;  // gates whose product is with h
+  // Units whose sums are made together: as many as fit in the registers, 4 of 256 bits a sum.
+#if defined(__AVX512VL__)
+  static constexpr int most_sums = 6;
+#else
+  static constexpr int most_sums = 3;
+#endif
+  static constexpr int block = Gates::late > 0 || gates > most_sums ? 1 : most_sums / gates;
+
+  PackedWeights<Scalar> weights;
+  int width;  ///< to which units are padded in `weights`
+  GatedUnit<Gates, Scalar> unit_step;
+
+  /// Rows of lanes that a step needs beside x and the states: between two products, where gates are late.
+  int scratch_rows() const { return Gates::late > 0 ? (2 * gates + 1) * weights.hidden_size : 0; }
+
+  /// x (I, lanes), state and next (D, lanes), scratch (rows, lanes), all aligned to 64 bytes.
+  void operator()(const Scalar* x, const Scalar* state, Scalar* next, Scalar* scratch) const {
+    const int H = weights.hidden_size;
+    if constexpr (Gates::late > 0) {
+      Scalar* between = scratch;
+      auto* const input = reinterpret_cast<Sums<1>*>(scratch + H * lanes);
+      auto* const hidden = input + H;
+      for (int unit = 0; unit < H; ++unit) {
+        multiply_input(unit, x, input[unit]);
+        multiply_hidden<0, early>(unit, state, hidden[unit]);
+        make_between(unit, input[unit], hidden[unit], state, between);
+      }
+      for (int unit = 0; unit < H; ++unit) {
+        multiply_hidden<early, gates>(unit, between, hidden[unit]);
+        activate<0>(unit, input[unit], hidden[unit], state, next);
+      }
+    } else {
+      int unit = 0;
+      for (; unit + block <= H; unit += block) step_units<block>(unit, x, state, next);
+      for (; unit < H; ++unit) step_units<1>(unit, x, state, next);
+    }
+  }
+
+ private:
+  using Unit = GatedUnit<Gates, Scalar>;
+
+  // Pre-activations of neighbouring units, (gate, unit, lane).
+  template <int units>
+  struct Sums {
+    alignas(64) Scalar of[gates * units][lanes];
+  };
+
+  template <int units>
+  void step_units(int first, const Scalar* x, const Scalar* state, Scalar* next) const {
+    Sums<units> input, hidden;
+    multiply_input(first, x, input);
+    multiply_hidden<0, gates>(first, state, hidden);
+    unrolled<units>([&](auto u) { activate<u>(first + u, input, hidden, state, next); });
+  }
+
+  template <int units>
+  void multiply_input(int first, const Scalar* x, Sums<units>& out) const {
+    multiply<0, gates, 0, units>(weights.input_weights + first, weights.input_bias + first, x, weights.input_size, out);
+  }
+
+  // Gates from ... to - 1.
+  template <int from, int to, int units>
+  void multiply_hidden(int first, const Scalar* factors, Sums<units>& out) const {
+    const Scalar* columns = weights.hidden_weights + first;
+    const Scalar* bias = weights.hidden_bias + first;
+    if constexpr (!Gates::recurrent) {
+      multiply<from, to, 0, units>(columns, bias, factors, 0, out);
+    } else if (weights.head_size == weights.hidden_size) {
+      multiply<from, to, 0, units>(columns, bias, factors, weights.hidden_size, out);
+    } else {
+      // Units of a block may see different heads.
+      const int K = weights.head_size;
+      unrolled<units>([&](auto u) {
+        const int unit = first + u;
+        multiply<from, to, u, 1>(columns + u, bias + u, factors + (unit - unit % K) * lanes, K, out);
+      });
+    }
+  }
+
+  // out = bias + sum over k of factor k * column k, in ascending order of k, of `some` units from `unit` on.
+  template <int from, int to, int unit, int some, int units>
+  void multiply(const Scalar* columns, const Scalar* bias, const Scalar* factors, int count, Sums<units>& out) const {
+    constexpr int sums = (to - from) * some;
+    alignas(64) Scalar sum[sums][lanes];
+    unrolled<sums>([&](auto s) {
+      const Scalar own = bias[(from + s / some) * width + s % some];
+      for (int lane = 0; lane < lanes; ++lane) sum[s][lane] = own;
+    });
+    for (int k = 0; k < count; ++k) {
+      const Scalar* factor = factors + k * lanes;
+      const Scalar* column = columns + std::int64_t(k) * gates * width;
+      unrolled<sums>([&](auto s) {
+        const Scalar weight = column[(from + s / some) * width + s % some];
+        for (int lane = 0; lane < lanes; ++lane) sum[s][lane] = multiply_add(factor[lane], weight, sum[s][lane]);
+      });
+    }
+    unrolled<sums>([&](auto s) {
+      Scalar* to_sum = out.of[(from + s / some) * units + unit + s % some];
+      for (int lane = 0; lane < lanes; ++lane) to_sum[lane] = sum[s][lane];
+    });
+  }
+
+  void make_between(int unit, const Sums<1>& KOKKOS_RESTRICT input, const Sums<1>& KOKKOS_RESTRICT hidden,
+                    const Scalar* KOKKOS_RESTRICT state, Scalar* KOKKOS_RESTRICT between) const {
+    const int H = weights.hidden_size;
+    for (int lane = 0; lane < lanes; ++lane) {
+      Scalar of_input[gates], of_hidden[gates], own[states];
+      unrolled<gates>([&](auto g) { of_input[g] = input.of[g][lane]; });
+      unrolled<early>([&](auto g) { of_hidden[g] = hidden.of[g][lane]; });
+      unrolled<Gates::late>([&](auto g) { of_hidden[early + g] = Scalar(0); });
+      unrolled<states>([&](auto s) { own[s] = state[(s * H + unit) * lanes + lane]; });
+      between[unit * lanes + lane] = unit_step.of.between(of_input, of_hidden, own);
+    }
+  }
+
+  // Restrict: compilers check only so many pairs of arrays for overlaps, then give vector code up.
+  template <int u, int units>
+  void activate(int unit, const Sums<units>& KOKKOS_RESTRICT input, const Sums<units>& KOKKOS_RESTRICT hidden,
+                const Scalar* KOKKOS_RESTRICT state, Scalar* KOKKOS_RESTRICT next) const {
+    const int H = weights.hidden_size;
+    Scalar own_weights[Unit::weights];
+    unrolled<Gates::unit_weights>([&](auto k) { own_weights[k] = weights.unit_weights[k * width + unit]; });
+    for (int lane = 0; lane < lanes; ++lane) {
+      Scalar of_input[gates], of_hidden[gates], own[states], own_next[states];
+      unrolled<gates>([&](auto g) {
+        of_input[g] = input.of[g * units + u][lane];
+        of_hidden[g] = hidden.of[g * units + u][lane];
+      });
+      unrolled<states>([&](auto s) { own[s] = state[(s * H + unit) * lanes + lane]; });
+      unit_step.next(of_input, of_hidden, own_weights, own, own_next);
+      unrolled<states>([&](auto s) { next[(s * H + unit) * lanes + lane] = own_next[s]; });
+    }
+  }
+};
+
+}  // namespace elaphos::impl
+
+#endif
