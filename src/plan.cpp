@@ -7,6 +7,7 @@
 #include "planner_table.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,43 @@ std::int64_t most_segments(const PlanRequest& request, const impl::PlannerThresh
   return std::max<std::int64_t>(request.steps / at.shortest_segment, 1);
 }
 
+// What a solve by so many segments a sequence takes, in steps of one segment alone: workers advance groups of lanes, or
+// one segment after another where that is cheaper. Merges and the wait for the next pass are estimates.
+double lockstep_cost(const PlanRequest& request, const impl::PlannerThresholds& at, std::int64_t segments) {
+  const std::int64_t a_worker = divide_up(segments * request.batch, request.parallel_workers);
+  const double group = request.lanes / request.lane_gain;
+  const double a_step = static_cast<double>(a_worker / request.lanes) * group +
+                        std::min(static_cast<double>(a_worker % request.lanes), group);
+  const double pass = a_step * static_cast<double>(divide_up(request.steps, segments));
+  const double merge = static_cast<double>(at.shortest_segment) / 4, wait = static_cast<double>(at.shortest_segment) / 2;
+  return segments == 1 ? pass : pass + merge * static_cast<double>(a_worker) + wait;
+}
+
+// A segment for each lane, or some for each worker, or the loop where neither is clearly better.
+std::int64_t lockstep_segments(const PlanRequest& request, const impl::PlannerThresholds& at) {
+  if (request.steps < at.shortest_parallel) return 1;
+  std::int64_t best = 1;
+  double least = 0.9 * lockstep_cost(request, at, 1);
+  for (const std::int64_t wanted : {segments_for_workers(request, at),
+                                    request.parallel_workers * request.lanes / std::max<std::int64_t>(request.batch, 1)}) {
+    const std::int64_t segments = std::min(wanted, most_segments(request, at));
+    if (segments <= 1 || lockstep_cost(request, at, segments) >= least) continue;
+    least = lockstep_cost(request, at, segments);
+    best = segments;
+  }
+  return best;
+}
+
+// As many steps or a few more: so many that the numbers that lanes read at the same time do not fall on the same few lines
+// of a cache, which they do where they lie a power of two apart.
+std::int64_t spread_in_cache(const PlanRequest& request, std::int64_t steps_per_segment) {
+  const std::int64_t unit = 16 / std::gcd(std::int64_t(16), std::int64_t(request.state_size));  // of 16 numbers at least
+  const std::int64_t units = divide_up(steps_per_segment, unit);
+  return std::min(request.steps, unit * (units + (units % 2 == 0 ? 1 : 0)));
+}
+
 std::int64_t automatic_segments(const PlanRequest& request, const impl::PlannerThresholds& at) {
+  if (request.lanes > 1) return lockstep_segments(request, at);
   if (loop_is_best(request, at)) return 1;
   return std::min(segments_for_workers(request, at), most_segments(request, at));
 }
@@ -78,8 +115,17 @@ std::string why_segments(const PlanRequest& request, const SolveOptions& options
   if (request.steps < at.shortest_parallel) {
     return impl::format("{} steps are over before others could help", request.steps);
   }
-  if (request.parallel_workers <= 1) return "there is one worker";
-  if (loop_is_best(request, at)) {
+  if (request.lanes > 1) {
+    const std::int64_t segments = lockstep_segments(request, at);
+    if (segments == 1) return impl::format("{} sequences, {} workers of {} lanes: more would gain little",
+                                           request.batch, request.parallel_workers, request.lanes);
+    if (segments * request.batch > request.parallel_workers * at.segments_per_worker) {
+      return impl::format("for {} workers of {} lanes", request.parallel_workers, request.lanes);
+    }
+  } else if (request.parallel_workers <= 1) {
+    return "there is one worker";
+  }
+  if (request.lanes == 1 && loop_is_best(request, at)) {
     return impl::format("{} sequences keep all {} workers busy", request.batch, request.parallel_workers);
   }
   return segments_for_workers(request, at) <= most_segments(request, at)
@@ -140,6 +186,9 @@ Plan make_plan(const PlanRequest& request, const SolveOptions& options) {
   } else {
     const std::int64_t segments = options.segments > 0 ? options.segments : automatic_segments(request, at);
     plan.steps_per_segment = divide_up(request.steps, std::min(segments, request.steps));
+    if (request.lanes > 1 && segments > 1 && options.segments == 0) {
+      plan.steps_per_segment = spread_in_cache(request, plan.steps_per_segment);
+    }
   }
   plan.segments = divide_up(request.steps, plan.steps_per_segment);
   if (plan.segments == 1) {  // there is no node to correct

@@ -150,6 +150,46 @@ TEST_CASE("plan: a device that was not measured has the loop below 128 steps and
   for (const std::int64_t steps : {513, 1000, 100'000}) CHECK(segments(steps) > 1);
 }
 
+TEST_CASE("plan: a segment for each lane of a host's threads, where lanes gain enough") {
+  using Catch::Matchers::ContainsSubstring;
+  PlanRequest request{1'000'000, 1, 1, 2, true};
+  request.lanes = 32;
+  request.lane_gain = 8;
+  const auto segments = [&] { return elaphos::make_plan(request, {}).segments; };
+  CHECK(segments() == 64);
+  CHECK_THAT(explain(request, {}), ContainsSubstring("64 segments of 15632 steps a sequence: for 2 workers of 32 lanes"));
+  request.batch = 3;
+  CHECK(segments() == 21);
+  request.batch = 64;
+  CHECK(segments() == 1);
+  CHECK_THAT(explain(request, {}), ContainsSubstring("more would gain little"));
+  request.batch = 1;
+  request.steps = 511;
+  CHECK(segments() == 1);
+  request.steps = 4096;  // no segment shorter than a merge
+  CHECK(segments() == 16);
+  // One thread has lanes as well.
+  request.parallel_workers = 1;
+  request.steps = 1'000'000;
+  CHECK(segments() == 32);
+  // Hardly any gain: long segments for the threads, unless all lanes have long ones.
+  request.parallel_workers = 2;
+  request.lane_gain = 1.1;
+  CHECK(segments() == 64);
+  request.steps = 10'000;
+  CHECK(segments() == 8);
+  request.lane_gain = 1;
+  request.batch = 2;
+  CHECK(segments() == 1);
+  // Lanes carry no derivatives.
+  request = {1'000'000, 1, 8, 2, true};
+  request.lanes = 32;
+  request.lane_gain = 8;
+  SolveOptions options;
+  options.merge = Merge::tolerance;
+  CHECK(elaphos::make_plan(request, options).merge == Merge::exact);
+}
+
 TEST_CASE("plan: explain says what was chosen and why") {
   using Catch::Matchers::ContainsSubstring;
   const PlanRequest request{10'000, 1, 32, 8, true, false, false, "host"};

@@ -18,6 +18,7 @@ void check_options(const SolveOptions& options);
 template <class ExecutionSpace, class Scalar>
 PlanRequest request_of(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                        std::int64_t steps, std::int64_t batch, int state_size) {
+  const Lockstep lockstep = propagator.lockstep();
   return {steps,
           batch,
           state_size,
@@ -26,7 +27,9 @@ PlanRequest request_of(const ExecutionSpace& exec, const Propagator<ExecutionSpa
           propagator.has_jacobian_times(),
           propagator.jacobian_blocks().size > 0,
           architecture_of(exec),
-          propagator.jacobian_cost()};
+          propagator.jacobian_cost(),
+          lockstep.segments,
+          lockstep.gain};
 }
 
 template <class ExecutionSpace, class Scalar>
