@@ -2,9 +2,11 @@
 #ifndef ELAPHOS_IMPL_LANE_PROPAGATOR_HPP
 #define ELAPHOS_IMPL_LANE_PROPAGATOR_HPP
 
+#include <elaphos/impl/interleaved_kernel.hpp>
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/plain_step.hpp>
 #include <elaphos/impl/propagator.hpp>
+#include <elaphos/impl/runs_on_host.hpp>
 #include <elaphos/impl/step_site.hpp>
 #include <elaphos/recurrence.hpp>
 
@@ -262,6 +264,17 @@ class LanePropagator final : public Propagator<ExecutionSpace, typename R::scala
   void launch(const ExecutionSpace& exec, const SegmentArguments<Scalar>& arguments) const {
     using Policy =
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Kokkos::Schedule<Kokkos::Dynamic>>;
+    if constexpr (runs_on_host<ExecutionSpace> && Carried == Sensitivity::none) {
+      if (lockstep_takes(arguments) && arguments.active_count > exec.concurrency()) {
+        using Kernel = InterleavedKernel<R>;
+        const LockstepGroups groups(arguments.active_count, exec.concurrency(), Kernel::most);
+        Policy policy(exec, 0, groups.count);
+        policy.set_chunk_size(1);
+        Kokkos::parallel_for("Elaphos::propagate_interleaved", policy,
+                             Kernel{m_recurrence, m_parameters, arguments, groups});
+        return;
+      }
+    }
     Kokkos::parallel_for("Elaphos::propagate_lane", Policy(exec, 0, arguments.active_count),
                          LaneKernel<R, Carried>{m_recurrence, m_parameters, arguments});
   }
