@@ -15,7 +15,8 @@ struct Column {
   const char* title;
 };
 constexpr Column columns[] = {{"ns_per_step", "ns/step"}, {"work_factor", "work"},  {"passes", "passes"},
-                              {"over_loop", "x loop"},    {"floor_ms", "floor ms"}, {"over_floor", "/ floor"}};
+                              {"over_loop", "x loop"},    {"floor_ms", "floor ms"}, {"over_floor", "/ floor"},
+                              {"loop_ns", "loop ns"},     {"plain_ns", "plain ns"}, {"loop_over_plain", "loop/plain"}};
 
 }  // namespace
 
