@@ -87,7 +87,8 @@ SolveOptions keeping(std::int64_t every, std::int64_t window) {
   return options;
 }
 
-// From 1000 steps to `last`, each size `factor` times the one before, by `most` passes more; and right.
+// From 1000 steps to `last`, each size `factor` times the one before, by `most` passes more; and right. A loop's one pass
+// is no measure: it has no node to correct.
 void check_growth(int D, std::int64_t last, std::int64_t factor, int most, const SolveOptions& options) {
   int before = 0;
   for (std::int64_t T = 1000; T <= last; T *= factor) {
@@ -95,10 +96,11 @@ void check_growth(int D, std::int64_t last, std::int64_t factor, int most, const
     const SolveReport report = problem.solve(options);
     CAPTURE(D, T, before, report.iterations());
     CHECK(report.status == elaphos::SolveStatus::converged);
-    if (before > 0) CHECK(report.iterations() <= before + most);
+    const bool loop = report.plan.segments == 1;
+    if (before > 0 && !loop) CHECK(report.iterations() <= before + most);
     const auto expected = test::plain_loop(problem.layer, T, 1, problem.y0_host, problem.x_host);
     CHECK(test::largest_difference(test::to_host(problem.y), expected) < 1e-6);
-    before = report.iterations();
+    if (!loop) before = report.iterations();
   }
 }
 
