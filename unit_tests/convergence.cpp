@@ -87,8 +87,8 @@ SolveOptions keeping(std::int64_t every, std::int64_t window) {
   return options;
 }
 
-// From 1000 steps to `last`, each size `factor` times the one before, by `most` passes more; and right. A loop's one pass
-// is no measure: it has no node to correct.
+// From 1000 steps to `last`, each size `factor` times the one before, by `most` passes more; and right. A loop's one
+// pass is no measure: it has no node to correct.
 void check_growth(int D, std::int64_t last, std::int64_t factor, int most, const SolveOptions& options) {
   int before = 0;
   for (std::int64_t T = 1000; T <= last; T *= factor) {
