@@ -32,14 +32,15 @@ std::int64_t most_segments(const PlanRequest& request, const impl::PlannerThresh
 }
 
 // What a solve by so many segments a sequence takes, in steps of one segment alone: workers advance groups of lanes, or
-// one segment after another where that is cheaper. Merges and the wait for the next pass are estimates.
+// one segment after another where that is cheaper. Merges, the wait for the next pass and what lanes lose over sequences
+// that no cache holds are estimates.
 double lockstep_cost(const PlanRequest& request, const impl::PlannerThresholds& at, std::int64_t segments) {
   const std::int64_t a_worker = divide_up(segments * request.batch, request.parallel_workers);
-  const double group = request.lanes / request.lane_gain;
+  const double group = 1.1 * request.lanes / request.lane_gain;
   const double a_step = static_cast<double>(a_worker / request.lanes) * group +
                         std::min(static_cast<double>(a_worker % request.lanes), group);
   const double pass = a_step * static_cast<double>(divide_up(request.steps, segments));
-  const double merge = static_cast<double>(at.shortest_segment) / 4, wait = static_cast<double>(at.shortest_segment) / 2;
+  const double shortest = static_cast<double>(at.shortest_segment), merge = 0.375 * shortest, wait = 0.5 * shortest;
   return segments == 1 ? pass : pass + merge * static_cast<double>(a_worker) + wait;
 }
 

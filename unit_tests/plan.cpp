@@ -172,11 +172,14 @@ TEST_CASE("plan: a segment for each lane of a host's threads, where lanes gain e
   request.parallel_workers = 1;
   request.steps = 1'000'000;
   CHECK(segments() == 32);
-  // Hardly any gain: long segments for the threads, unless all lanes have long ones.
+  // Little gain: in wide cells merges take as long, so that only long segments pay.
   request.parallel_workers = 2;
-  request.lane_gain = 1.1;
+  request.lane_gain = 1.2;
   CHECK(segments() == 64);
-  request.steps = 10'000;
+  request.steps = 20'000;
+  CHECK(segments() == 8);
+  request.steps = 1'000'000;
+  request.lane_gain = 1.1;
   CHECK(segments() == 8);
   request.lane_gain = 1;
   request.batch = 2;
