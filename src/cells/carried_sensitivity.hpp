@@ -10,8 +10,16 @@
 
 namespace elaphos::impl {
 
+// Whether `work` may run on the device is its caller's business.
+#if defined(__NVCC__)
+#define ELAPHOS_IMPL_NO_EXECUTION_CHECK _Pragma("nv_exec_check_disable")
+#else
+#define ELAPHOS_IMPL_NO_EXECUTION_CHECK
+#endif
+
 /// Calls `work` with the sensitivity as a constant, of those that a cell's kernels can carry. `dense` says whether they
 /// can carry dense products.
+ELAPHOS_IMPL_NO_EXECUTION_CHECK
 template <class Gates, bool dense, class Work>
 KOKKOS_INLINE_FUNCTION void with_sensitivity(Sensitivity sensitivity, const Work& work) {
   switch (sensitivity) {

@@ -54,6 +54,7 @@ struct GatedTeamKernel {
   }
 
  private:
+  ELAPHOS_IMPL_NO_EXECUTION_CHECK
   template <class Work>
   KOKKOS_INLINE_FUNCTION void with_carried(const Work& work) const {
     if constexpr (DenseAlone) {
