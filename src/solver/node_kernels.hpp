@@ -155,7 +155,7 @@ struct CorrectNodes {
                             Tally& tally) const {
     const int D = nodes.state_size();
     const Scalar* end = nodes.end_of_segment(n - 1, b);
-    const Scalar* carried = nodes.corrections + flat * D;
+    const Scalar* carried = nodes.corrections == nullptr ? nullptr : nodes.corrections + flat * D;
     Scalar* node = nodes.nodes + flat * D;
     bool end_finite = true, carried_finite = nodes.segments.sensitivity != Sensitivity::none;
     for (int i = 0; i < D; ++i) {

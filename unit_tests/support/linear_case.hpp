@@ -66,6 +66,8 @@ struct LinearCase {
     LinearCase out{kind, varying, T, B, D, kind == Kind::block ? K : (kind == Kind::dense ? D : 1), {}, {}, {}};
     const std::int64_t own = kind == Kind::scalar ? 1 : std::int64_t(D) * out.K;
     const double scale = gain / std::sqrt(double(out.K));
+    out.a.reserve(std::size_t((varying ? T * B : 1) * own));
+    out.b.reserve(std::size_t(T * B * D));
     for (std::int64_t i = 0; i < (varying ? T * B : 1) * own; ++i) {
       out.a.push_back(random(generator, 0.3 * scale, 1.2 * scale));
     }
@@ -94,13 +96,15 @@ struct LinearCase {
     Answer out{std::vector<High>(std::size_t(T * B * D)), std::vector<long double>(std::size_t(T * B * D)), start};
     std::vector<long double> size(std::size_t(B * D)), error(std::size_t(B * D));
     for (std::size_t i = 0; i < size.size(); ++i) size[i] = std::abs(start[i]);
+    std::vector<High> next(std::size_t(K), High(0));
+    std::vector<long double> next_size(std::size_t(K), 0), next_error(std::size_t(K), 0);
     for (std::int64_t p = 0; p < T; ++p) {
       const std::int64_t t = reversed ? T - 1 - p : p;
       for (std::int64_t s = 0; s < B; ++s) {
         for (int block = 0; block < blocks(); ++block) {
-          std::vector<High> next(std::size_t(K), High(0));
-          std::vector<long double> next_size(std::size_t(K), 0), next_error(std::size_t(K), 0);
           for (int r = 0; r < K; ++r) {
+            next[std::size_t(r)] = High(0);
+            next_size[std::size_t(r)] = next_error[std::size_t(r)] = 0;
             for (int c = 0; c < K; ++c) {
               High factor = r == c ? High(1) : High(0);
               if (!options.adjoint) {
