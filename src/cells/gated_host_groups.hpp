@@ -12,11 +12,21 @@
 
 namespace elaphos::impl {
 
-/// What a step of a group of lanes costs, in steps of one segment alone: measured with GRUs in float on one thread of an
-/// Intel Xeon. A segment alone waits for its gates; a wide one has arithmetic enough to do meanwhile.
-template <class Scalar>
+/// What a step of a group of lanes costs, in steps of one segment alone: measured on one thread of an Intel Xeon, with
+/// GRUs, and with minimal ones, whose steps are so short alone. A segment alone waits for its gates; a wide one has
+/// arithmetic enough to do meanwhile.
+template <class Gates, class Scalar>
 double cost_of_lanes(int hidden_size) {
-  return std::min(1.5 + 2.5 * hidden_size, 28.0) * group_lanes<Scalar> / 32;
+#if defined(__AVX512F__)
+  constexpr bool long_vectors = true;
+#else
+  constexpr bool long_vectors = false;
+#endif
+  constexpr bool is_float = sizeof(Scalar) == 4;
+  const double H = hidden_size;
+  if (!Gates::recurrent) return (4 + 3 * H) * group_lanes<Scalar> / 32;
+  if (is_float) return long_vectors ? std::min(2 + 1.75 * H, 22.0) : std::min(1.5 + 2.5 * H, 28.0);
+  return long_vectors ? std::min(3 + 1.3 * H, 15.0) : std::min(1 + 3.2 * H, 17.0);
 }
 
 /// Advances segments of a gated cell on a host: a thread takes a group of lanes, or one segment after another. The only
@@ -48,7 +58,7 @@ struct GatedHostGroups {
 
  private:
   bool pays(std::int64_t segments) const {
-    return static_cast<double>(segments) > cost_of_lanes<Scalar>(together.step.weights.hidden_size);
+    return static_cast<double>(segments) > cost_of_lanes<Gates, Scalar>(together.step.weights.hidden_size);
   }
 
   bool may_merge(const ActiveShare& share) const {

@@ -37,6 +37,7 @@ struct PackWeights {
             slab(inputs + from.input_size + 1),
             slab(slabs()),
             from.hidden_weights,
+            nullptr,
             from.hidden_size,
             from.input_size,
             from.hidden_size / from.heads};
