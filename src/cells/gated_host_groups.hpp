@@ -13,20 +13,19 @@
 namespace elaphos::impl {
 
 /// What a step of a group of lanes costs, in steps of one segment alone: measured on one thread of an Intel Xeon, with
-/// GRUs, and with minimal ones, whose steps are so short alone. A segment alone waits for its gates; a wide one has
-/// arithmetic enough to do meanwhile.
+/// GRUs, and with minimal ones, whose steps are so short alone. A segment alone waits for its gates; a wider one has
+/// arithmetic enough to do meanwhile; of the widest all lanes share the weights that come from the second-level cache.
 template <class Gates, class Scalar>
 double cost_of_lanes(int hidden_size) {
-#if defined(__AVX512F__)
-  constexpr bool long_vectors = true;
-#else
-  constexpr bool long_vectors = false;
-#endif
   constexpr bool is_float = sizeof(Scalar) == 4;
   const double H = hidden_size;
   if (!Gates::recurrent) return (4 + 3 * H) * group_lanes<Scalar> / 32;
-  if (is_float) return long_vectors ? std::min(2 + 1.75 * H, 22.0) : std::min(1.5 + 2.5 * H, 28.0);
-  return long_vectors ? std::min(3 + 1.3 * H, 15.0) : std::min(1 + 3.2 * H, 17.0);
+#if defined(__AVX512F__)
+  if (is_float) return hidden_size > 40 ? 17.0 : hidden_size > 16 ? 31.0 : std::min(1.2 + 1.7 * H, 22.0);
+  return hidden_size > 40 ? 9.0 : std::min(1.2 + 1.6 * H, 13.5);
+#else
+  return is_float ? std::min(1.5 + 2.5 * H, 28.0) : std::min(1 + 3.2 * H, 17.0);
+#endif
 }
 
 /// Advances segments of a gated cell on a host: a thread takes a group of lanes, or one segment after another. The only

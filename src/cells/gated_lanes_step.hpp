@@ -4,6 +4,7 @@
 
 #include "gated_tangent.hpp"
 #include "lane_tile.hpp"
+#include "lane_vector.hpp"
 #include "lane_weights.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
@@ -103,23 +104,24 @@ struct GatedLanesStep {
   template <int from, int to, int unit, int some, int units>
   void multiply(const Scalar* columns, const Scalar* bias, const Scalar* factors, int count,
                 Sums<units>& KOKKOS_RESTRICT out) const {
-    constexpr int sums = (to - from) * some;
-    alignas(64) Scalar sum[sums][lanes];
+    constexpr int sums = (to - from) * some, vectors = lanes / longest_vector<Scalar>;
+    LaneVector<Scalar> sum[sums][vectors];
     unrolled<sums>([&](auto s) {
-      const Scalar own = bias[(from + s / some) * width + unit + s % some];
-      for (int lane = 0; lane < lanes; ++lane) sum[s][lane] = own;
+      const LaneVector<Scalar> own(bias[(from + s / some) * width + unit + s % some]);
+      unrolled<vectors>([&](auto v) { sum[s][v] = own; });
     });
     for (int k = 0; k < count; ++k) {
-      const Scalar* factor = factors + k * lanes;
+      LaneVector<Scalar> factor[vectors];
+      unrolled<vectors>([&](auto v) { factor[v].read(factors + k * lanes + v * longest_vector<Scalar>); });
       const Scalar* column = columns + std::int64_t(k) * gates * units;
       unrolled<sums>([&](auto s) {
-        const Scalar weight = column[(from + s / some) * units + unit + s % some];
-        for (int lane = 0; lane < lanes; ++lane) sum[s][lane] = multiply_add(factor[lane], weight, sum[s][lane]);
+        const LaneVector<Scalar> weight(column[(from + s / some) * units + unit + s % some]);
+        unrolled<vectors>([&](auto v) { sum[s][v].add_product(factor[v], weight); });
       });
     }
     unrolled<sums>([&](auto s) {
       Scalar* to_sum = out.of[(from + s / some) * units + unit + s % some];
-      for (int lane = 0; lane < lanes; ++lane) to_sum[lane] = sum[s][lane];
+      unrolled<vectors>([&](auto v) { sum[s][v].write(to_sum + v * longest_vector<Scalar>); });
     });
   }
 
