@@ -56,7 +56,7 @@ const Scalar* pack_for_lanes(const ExecutionSpace& exec, const PackedWeights<Sca
                                nullptr};
   pack.to = workspace.template reserve<Scalar>(exec, Buffer::lane_weights, static_cast<std::size_t>(pack.entries()));
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for("Elaphos::pack_lane_weights", Policy(exec, 0, pack.entries()), pack);
+  Kokkos::parallel_for("Elaphos::pack_lane_weights", Policy(exec, 0, weights.hidden_size), pack);
   return pack.to;
 }
 

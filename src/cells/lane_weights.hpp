@@ -43,17 +43,16 @@ struct PackLaneWeights {
   std::int64_t of_unit() const { return std::int64_t(gates) * (from.input_size + columns); }
   std::int64_t entries() const { return from.hidden_size * of_unit(); }
 
+  /// All weights of a unit.
   void operator()(std::int64_t index) const {
-    const int in_blocks = from.hidden_size / block * block;
-    int first = static_cast<int>(index / of_unit()), size = 1;
-    if (first < in_blocks) {
-      first = first / block * block;
-      size = block;
+    const int unit = static_cast<int>(index), in_blocks = from.hidden_size / block * block;
+    const int size = unit < in_blocks ? block : 1, first = unit < in_blocks ? unit / block * block : unit;
+    Scalar* const own = to + first * of_unit() + (unit - first);
+    for (int k = 0; k < from.input_size + columns; ++k) {
+      const Scalar* slab = k < from.input_size ? from.input_weights + std::int64_t(k) * gates * width
+                                               : from.hidden_weights + std::int64_t(k - from.input_size) * gates * width;
+      for (int g = 0; g < gates; ++g) own[(std::int64_t(k) * gates + g) * size] = slab[g * width + unit];
     }
-    const std::int64_t within = index - first * of_unit();
-    const std::int64_t k = within / (gates * size), column = within % (gates * size) / size * width + first + within % size;
-    to[index] = k < from.input_size ? from.input_weights[k * gates * width + column]
-                                    : from.hidden_weights[(k - from.input_size) * gates * width + column];
   }
 };
 
