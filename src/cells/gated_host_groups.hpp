@@ -23,8 +23,10 @@ double cost_of_lanes(int hidden_size) {
 #if defined(__AVX512F__)
   if (is_float) return hidden_size > 40 ? 17.0 : hidden_size > 16 ? 31.0 : std::min(1.2 + 1.7 * H, 22.0);
   return hidden_size > 40 ? 9.0 : std::min(1.2 + 1.6 * H, 13.5);
+#elif defined(__FMA__)
+  return is_float ? 1 + 2.5 * H : 1 + 3.2 * H;
 #else
-  return is_float ? std::min(1.5 + 2.5 * H, 28.0) : std::min(1 + 3.2 * H, 17.0);
+  return (2 + 6 * H) * group_lanes<Scalar> / 32;
 #endif
 }
 
