@@ -36,7 +36,7 @@ std::int64_t most_segments(const PlanRequest& request, const impl::PlannerThresh
 // that no cache holds are estimates.
 double lockstep_cost(const PlanRequest& request, const impl::PlannerThresholds& at, std::int64_t segments) {
   const std::int64_t a_worker = divide_up(segments * request.batch, request.parallel_workers);
-  const double group = 1.1 * request.lanes / request.lane_gain;
+  const double group = std::min(1.1 / request.lane_gain, 1.0) * request.lanes;
   const double a_step = static_cast<double>(a_worker / request.lanes) * group +
                         std::min(static_cast<double>(a_worker % request.lanes), group);
   const double pass = a_step * static_cast<double>(divide_up(request.steps, segments));

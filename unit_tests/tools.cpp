@@ -190,7 +190,7 @@ TEST_CASE("tools: an enqueued solve waits for nothing once its workspace is larg
   elaphos::Workspace<Exec> workspace;
   const Kokkos::View<elaphos::QueuedReport, Memory> report("test::report");
   elaphos::SolveOptions options;
-  options.segments = 50;
+  options.segments = 80;
   options.method = elaphos::Method::newton;
   options.verify = true;
   options.max_iterations = 4;

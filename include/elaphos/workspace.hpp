@@ -29,6 +29,7 @@ enum class Buffer : std::size_t {
   tallies,
   progress,
   packed_weights,
+  lane_weights,
   trajectory,
   window_entry,
   linear,

@@ -12,11 +12,22 @@
 
 namespace elaphos::impl {
 
-/// What a step of a group of lanes costs, in steps of one segment alone: measured with GRUs in float on one thread of an
-/// Intel Xeon. A segment alone waits for its gates; a wide one has arithmetic enough to do meanwhile.
-template <class Scalar>
+/// What a step of a group of lanes costs, in steps of one segment alone: measured on one thread of an Intel Xeon, with
+/// GRUs, and with minimal ones, whose steps are so short alone. A segment alone waits for its gates; a wider one has
+/// arithmetic enough to do meanwhile; of the widest all lanes share the weights that come from the second-level cache.
+template <class Gates, class Scalar>
 double cost_of_lanes(int hidden_size) {
-  return std::min(1.5 + 2.5 * hidden_size, 28.0) * group_lanes<Scalar> / 32;
+  constexpr bool is_float = sizeof(Scalar) == 4;
+  const double H = hidden_size;
+  if (!Gates::recurrent) return (4 + 3 * H) * group_lanes<Scalar> / 32;
+#if defined(__AVX512F__)
+  if (is_float) return hidden_size > 40 ? 17.0 : hidden_size > 16 ? 31.0 : std::min(1.2 + 1.7 * H, 22.0);
+  return hidden_size > 40 ? 9.0 : std::min(1.2 + 1.6 * H, 13.5);
+#elif defined(__FMA__)
+  return is_float ? 1 + 2.5 * H : 1 + 3.2 * H;
+#else
+  return (2 + 6 * H) * group_lanes<Scalar> / 32;
+#endif
 }
 
 /// Advances segments of a gated cell on a host: a thread takes a group of lanes, or one segment after another. The only
@@ -48,7 +59,7 @@ struct GatedHostGroups {
 
  private:
   bool pays(std::int64_t segments) const {
-    return static_cast<double>(segments) > cost_of_lanes<Scalar>(together.step.weights.hidden_size);
+    return static_cast<double>(segments) > cost_of_lanes<Gates, Scalar>(together.step.weights.hidden_size);
   }
 
   bool may_merge(const ActiveShare& share) const {

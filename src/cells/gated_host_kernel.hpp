@@ -4,6 +4,7 @@
 
 #include "carried_sensitivity.hpp"
 #include "gated_tangent.hpp"
+#include "lane_vector.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
@@ -90,10 +91,12 @@ struct GatedHostKernel {
     }
   }
 
-  // Sums that fit in 12 vector registers of 16 bytes, or fewer wider ones: a divisor of so many.
-  static constexpr int block_of_sums(int sums) {
-    while (static_cast<std::size_t>(sums) * sizeof(Scalar) > 192) sums /= 2;
-    return sums;
+  // A vector of units, and how many of them a product makes at a time: a divisor of all, that the registers hold.
+  static constexpr int vector = Width < longest_vector<Scalar> ? Width : longest_vector<Scalar>;
+  static constexpr int vectors_at_a_time(int all) {
+    int some = 12;
+    while (all % some != 0) --some;
+    return some;
   }
 
   template <int from, int to>
@@ -108,17 +111,20 @@ struct GatedHostKernel {
   // out = start + sum over k of factor[k] * column k, in ascending order of k; of entries from ... to - 1.
   template <int from, int to>
   static void multiply(const Scalar* columns, const Scalar* start, const Scalar* factors, int count, Scalar* out) {
-    constexpr int block = block_of_sums(to - from);
-    static_assert((to - from) % block == 0);
-    for (int first = from; first < to; first += block) {
-      Scalar sums[block];
-      for (int c = 0; c < block; ++c) sums[c] = start[first + c];
+    constexpr int some = vectors_at_a_time((to - from) / vector);
+    for (int first = from; first < to; first += some * vector) {
+      LaneVector<Scalar, vector> sums[some];
+      unrolled<some>([&](auto v) { sums[v].read(start + first + v * vector); });
       for (int k = 0; k < count; ++k) {
-        const Scalar factor = factors[k];
+        const LaneVector<Scalar, vector> factor(factors[k]);
         const Scalar* column = columns + std::int64_t(k) * row + first;
-        for (int c = 0; c < block; ++c) sums[c] = multiply_add(factor, column[c], sums[c]);
+        unrolled<some>([&](auto v) {
+          LaneVector<Scalar, vector> weight;
+          weight.read(column + v * vector);
+          sums[v].add_product(factor, weight);
+        });
       }
-      for (int c = 0; c < block; ++c) out[first + c] = sums[c];
+      unrolled<some>([&](auto v) { sums[v].write(out + first + v * vector); });
     }
   }
 

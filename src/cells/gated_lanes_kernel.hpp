@@ -23,7 +23,7 @@ struct GatedLanesKernel {
   static constexpr int lanes = group_lanes<Scalar>;
   static constexpr int longest_tile = 16;  // steps
   static constexpr int most_rows = 2048;   // of lanes: 256 KiB of a thread's stack
-  static constexpr int cached_rows = 384;  // of a tile: 48 KiB
+  static constexpr int cached_rows = 512;  // of a tile: 64 KiB
 
   GatedLanesStep<Gates, Scalar> step;
   SegmentArguments<Scalar> arguments;
@@ -43,11 +43,12 @@ struct GatedLanesKernel {
     while (const std::int64_t longest = *std::max_element(group.left, group.left + lanes)) {
       const int steps = static_cast<int>(std::min<std::int64_t>(longest, tile));
       read_inputs(group, steps, inputs);
-      if (longest > steps) {
-        read_lanes_soon<const Scalar*>({group.x, I, arguments.problem.batch * I}, lanes, steps);
-        read_lanes_soon<Scalar*>({group.y, D, arguments.problem.batch * D}, lanes, 2 * steps);
-      }
       for (int p = 0; p < steps; ++p) {
+        if (longest > steps) {
+          const int from = lanes * p / steps, to = lanes * (p + 1) / steps;
+          read_lanes_soon<const Scalar*>({group.x + from, I, arguments.problem.batch * I}, to - from, 0, steps);
+          read_lanes_soon<Scalar*>({group.y + from, D, arguments.problem.batch * D}, to - from, steps, 2 * steps);
+        }
         step(inputs + p * I * lanes, states + p * D * lanes, states + (p + 1) * D * lanes, memory);
       }
       store(group, steps, states + D * lanes);

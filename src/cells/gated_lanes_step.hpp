@@ -4,6 +4,8 @@
 
 #include "gated_tangent.hpp"
 #include "lane_tile.hpp"
+#include "lane_vector.hpp"
+#include "lane_weights.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/scalar.hpp>
@@ -22,13 +24,7 @@ struct GatedLanesStep {
   static constexpr int lanes = group_lanes<Scalar>;
   static constexpr int gates = Gates::count, states = Gates::states;
   static constexpr int early = gates - Gates::late;  // gates whose product is with h
-  // Units whose sums are made together: as many as fit in the registers, 4 of 256 bits a sum.
-#if defined(__AVX512VL__)
-  static constexpr int most_sums = 6;
-#else
-  static constexpr int most_sums = 3;
-#endif
-  static constexpr int block = Gates::late > 0 || gates > most_sums ? 1 : most_sums / gates;
+  static constexpr int block = units_of_lane_block<Gates>;
 
   PackedWeights<Scalar> weights;
   int width;  ///< to which units are padded in `weights`
@@ -77,50 +73,55 @@ struct GatedLanesStep {
     unrolled<units>([&](auto u) { activate<u>(first + u, input, hidden, state, next); });
   }
 
+  // Weights of so many units from `first` on, of inputs and, behind them, of the state.
+  const Scalar* weights_of(int first) const {
+    return weights.lane_weights + std::int64_t(first) * gates * (weights.input_size + lane_columns<Gates>(weights));
+  }
+
   template <int units>
   void multiply_input(int first, const Scalar* x, Sums<units>& out) const {
-    multiply<0, gates, 0, units>(weights.input_weights + first, weights.input_bias + first, x, weights.input_size, out);
+    multiply<0, gates, 0, units>(weights_of(first), weights.input_bias + first, x, weights.input_size, out);
   }
 
   // Gates from ... to - 1.
   template <int from, int to, int units>
   void multiply_hidden(int first, const Scalar* factors, Sums<units>& out) const {
-    const Scalar* columns = weights.hidden_weights + first;
+    const Scalar* columns = weights_of(first) + std::int64_t(weights.input_size) * gates * units;
     const Scalar* bias = weights.hidden_bias + first;
-    if constexpr (!Gates::recurrent) {
-      multiply<from, to, 0, units>(columns, bias, factors, 0, out);
-    } else if (weights.head_size == weights.hidden_size) {
-      multiply<from, to, 0, units>(columns, bias, factors, weights.hidden_size, out);
+    const int K = lane_columns<Gates>(weights);
+    if (K == 0 || K == weights.hidden_size) {
+      multiply<from, to, 0, units>(columns, bias, factors, K, out);
     } else {
       // Units of a block may see different heads.
-      const int K = weights.head_size;
       unrolled<units>([&](auto u) {
         const int unit = first + u;
-        multiply<from, to, u, 1>(columns + u, bias + u, factors + (unit - unit % K) * lanes, K, out);
+        multiply<from, to, u, 1>(columns, bias, factors + (unit - unit % K) * lanes, K, out);
       });
     }
   }
 
   // out = bias + sum over k of factor k * column k, in ascending order of k, of `some` units from `unit` on.
   template <int from, int to, int unit, int some, int units>
-  void multiply(const Scalar* columns, const Scalar* bias, const Scalar* factors, int count, Sums<units>& out) const {
-    constexpr int sums = (to - from) * some;
-    alignas(64) Scalar sum[sums][lanes];
+  void multiply(const Scalar* columns, const Scalar* bias, const Scalar* factors, int count,
+                Sums<units>& KOKKOS_RESTRICT out) const {
+    constexpr int sums = (to - from) * some, vectors = lanes / longest_vector<Scalar>;
+    LaneVector<Scalar> sum[sums][vectors];
     unrolled<sums>([&](auto s) {
-      const Scalar own = bias[(from + s / some) * width + s % some];
-      for (int lane = 0; lane < lanes; ++lane) sum[s][lane] = own;
+      const LaneVector<Scalar> own(bias[(from + s / some) * width + unit + s % some]);
+      unrolled<vectors>([&](auto v) { sum[s][v] = own; });
     });
     for (int k = 0; k < count; ++k) {
-      const Scalar* factor = factors + k * lanes;
-      const Scalar* column = columns + std::int64_t(k) * gates * width;
+      LaneVector<Scalar> factor[vectors];
+      unrolled<vectors>([&](auto v) { factor[v].read(factors + k * lanes + v * longest_vector<Scalar>); });
+      const Scalar* column = columns + std::int64_t(k) * gates * units;
       unrolled<sums>([&](auto s) {
-        const Scalar weight = column[(from + s / some) * width + s % some];
-        for (int lane = 0; lane < lanes; ++lane) sum[s][lane] = multiply_add(factor[lane], weight, sum[s][lane]);
+        const LaneVector<Scalar> weight(column[(from + s / some) * units + unit + s % some]);
+        unrolled<vectors>([&](auto v) { sum[s][v].add_product(factor[v], weight); });
       });
     }
     unrolled<sums>([&](auto s) {
       Scalar* to_sum = out.of[(from + s / some) * units + unit + s % some];
-      for (int lane = 0; lane < lanes; ++lane) to_sum[lane] = sum[s][lane];
+      unrolled<vectors>([&](auto v) { sum[s][v].write(to_sum + v * longest_vector<Scalar>); });
     });
   }
 

@@ -49,6 +49,17 @@ inline constexpr int teams_resident = Kernel::team_size <= warp_size ? 8
                                       : Kernel::team_size < 256      ? 256 / Kernel::team_size
                                                                      : 1;
 
+template <class Gates, class ExecutionSpace, class Scalar>
+const Scalar* pack_for_lanes(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights, int width,
+                             Workspace<ExecutionSpace>& workspace) {
+  PackLaneWeights<Scalar> pack{weights, width, Gates::count, units_of_lane_block<Gates>, lane_columns<Gates>(weights),
+                               nullptr};
+  pack.to = workspace.template reserve<Scalar>(exec, Buffer::lane_weights, static_cast<std::size_t>(pack.entries()));
+  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  Kokkos::parallel_for("Elaphos::pack_lane_weights", Policy(exec, 0, weights.hidden_size), pack);
+  return pack.to;
+}
+
 template <class ExecutionSpace, class Gates, class Scalar>
 GatedPropagator<ExecutionSpace, Gates, Scalar>::GatedPropagator(const ExecutionSpace& exec,
                                                                 const GatedWeights<Scalar>& weights,
@@ -63,6 +74,9 @@ GatedPropagator<ExecutionSpace, Gates, Scalar>::GatedPropagator(const ExecutionS
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for("Elaphos::pack_weights", Policy(exec, 0, pack.entries()), pack);
   m_packed = pack.packed();
+  if constexpr (runs_on_host<ExecutionSpace>) {
+    if (!wide) m_packed.lane_weights = pack_for_lanes<Gates>(exec, m_packed, m_width, workspace);
+  }
   if (wide) m_wide = std::make_unique<Wide>(m_packed, m_width, m_unit, workspace);
 }
 
@@ -88,7 +102,7 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
 template <class ExecutionSpace, class Gates, class Scalar>
 Lockstep GatedPropagator<ExecutionSpace, Gates, Scalar>::lockstep() const {
   if (m_wide || !runs_on_host<ExecutionSpace>) return {};
-  return {group_lanes<Scalar>, group_lanes<Scalar> / cost_of_lanes<Scalar>(m_packed.hidden_size)};
+  return {group_lanes<Scalar>, group_lanes<Scalar> / cost_of_lanes<Gates, Scalar>(m_packed.hidden_size)};
 }
 
 /// Whether dense products of this width are compiled.

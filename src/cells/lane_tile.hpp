@@ -30,11 +30,11 @@ void for_each_stretch(const Rows& rows, int steps, const Body& body) {
 
 /// Asks for the lanes' numbers of so many steps: more streams than a processor follows by itself.
 template <class Pointer>
-void read_lanes_soon(const LaneRows<Pointer>& rows, int lanes, int steps) {
+void read_lanes_soon(const LaneRows<Pointer>& rows, int lanes, int from, int to) {
   constexpr int line = int(64 / sizeof(*Pointer()));
   if (rows.stride != rows.numbers) return;
   for (int lane = 0; lane < lanes; ++lane) {
-    for (int c = 0; c < steps * rows.numbers; c += line) read_soon(rows.first[lane] + c);
+    for (int c = from * rows.numbers; c < to * rows.numbers; c += line) read_soon(rows.first[lane] + c);
   }
 }
 

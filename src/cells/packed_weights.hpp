@@ -5,6 +5,7 @@
 #include <elaphos/cells/gated_cell.hpp>
 
 #include <cstdint>
+#include <limits>
 
 namespace elaphos::impl {
 
@@ -37,29 +38,40 @@ struct PackWeights {
             slab(inputs + from.input_size + 1),
             slab(slabs()),
             from.hidden_weights,
+            nullptr,
             from.hidden_size,
             from.input_size,
             from.hidden_size / from.heads};
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const int unit = static_cast<int>(index % width);
-    const int gate = static_cast<int>(index / width % gates);
-    const std::int64_t slab = index / slab_size();
-    to[index] = unit < from.hidden_size ? entry(slab, gate, unit, index) : Scalar(0);
+    // Divisions of 64 bits, of which there would be some an entry, take many times as long.
+    if (index <= std::numeric_limits<std::int32_t>::max()) {
+      place(static_cast<std::int32_t>(index));
+    } else {
+      place(index);
+    }
   }
 
  private:
-  KOKKOS_FUNCTION Scalar entry(std::int64_t slab, int gate, int unit, std::int64_t index) const {
-    const std::int64_t H = from.hidden_size, I = from.input_size, K = H / from.heads, hidden = hidden_slabs();
+  template <class Index>
+  KOKKOS_FUNCTION void place(Index index) const {
+    const Index row = index / width, slab = row / gates;
+    const int unit = static_cast<int>(index - row * width), gate = static_cast<int>(row - slab * gates);
+    to[index] = unit < from.hidden_size ? entry(slab, gate, unit, row) : Scalar(0);
+  }
+
+  KOKKOS_FUNCTION Scalar entry(std::int64_t slab, int gate, int unit, std::int64_t packed_row) const {
+    const std::int64_t H = from.hidden_size, I = from.input_size, K = from.hidden_size / from.heads,
+                       hidden = hidden_slabs();
     if (slab >= slabs()) {
-      const std::int64_t number = (index - slabs() * slab_size()) / width;
+      const std::int64_t number = packed_row - slabs() * gates;
       return from.unit_weights == nullptr ? Scalar(0) : from.unit_weights[number * H + unit];
     }
     if (gate < from.absent_gates) return Scalar(0);
     const std::int64_t row = (gate - from.absent_gates) * H + unit;
     if (slab < hidden) return slab < K ? from.hidden_weights[row * K + slab] : Scalar(0);
-    if (slab == hidden) return recurrent ? from.hidden_weights[row * K + unit % K] : Scalar(0);
+    if (slab == hidden) return recurrent ? from.hidden_weights[row * K + unit % static_cast<int>(K)] : Scalar(0);
     if (slab <= hidden + I) return from.input_weights[row * I + (slab - hidden - 1)];
     if (slab == hidden + 1 + I) return from.input_bias[row];
     return recurrent ? from.hidden_bias[row] : Scalar(0);

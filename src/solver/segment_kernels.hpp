@@ -4,6 +4,7 @@
 
 #include "../execution_spaces.hpp"
 #include "lengthening.hpp"
+#include "little_work.hpp"
 #include "node_kernels.hpp"
 #include "node_scan.hpp"
 
@@ -119,6 +120,10 @@ class SegmentKernels {
   }
 
   void list_active() {
+    if (is_little_work<ExecutionSpace>(m_count)) {
+      std::int64_t position = 0;
+      return do_each(m_count, [&](std::int64_t flat) { ListActive<Scalar>{m_nodes}(flat, position, true); });
+    }
     Kokkos::parallel_scan("Elaphos::list_active", Segments(m_exec, 0, m_count), ListActive<Scalar>{m_nodes});
   }
 
@@ -147,12 +152,17 @@ class SegmentKernels {
 
   template <class Kernel>
   void for_each(const char* label, std::int64_t range, const Kernel& kernel) const {
+    if (is_little_work<ExecutionSpace>(range)) return do_each(range, kernel);
     Kokkos::parallel_for(label, Segments(m_exec, 0, range), kernel);
   }
 
   /// Leaves the result on the device.
   template <class Kernel, class Value>
   void reduce(const char* label, std::int64_t range, const Kernel& kernel, Value* result) const {
+    if (is_little_work<ExecutionSpace>(range)) {
+      *result = reduce_each<Value>(range, kernel);
+      return;
+    }
     Kokkos::View<Value, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged> on_device(result);
     Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, on_device);
   }
@@ -160,6 +170,7 @@ class SegmentKernels {
   /// Reduces to an integer, and waits for it.
   template <class Kernel>
   std::int64_t reduce_and_wait(const char* label, std::int64_t range, const Kernel& kernel) const {
+    if (is_little_work<ExecutionSpace>(range)) return reduce_each<std::int64_t>(range, kernel);
     std::int64_t result = 0;
     Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, result);
     return result;

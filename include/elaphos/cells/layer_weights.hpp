@@ -71,7 +71,8 @@ struct PackedWeights {
   const Scalar* input_bias;
   const Scalar* hidden_bias;
   const Scalar* unit_weights;
-  const Scalar* hidden_rows;  ///< as they were given: (G H, H / heads)
+  const Scalar* hidden_rows;   ///< as they were given: (G H, H / heads)
+  const Scalar* lane_weights;  ///< once more, see PackLaneWeights; on hosts only
   int hidden_size;
   int input_size;
   int head_size;  ///< units that see one another: H / heads

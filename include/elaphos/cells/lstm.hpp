@@ -50,10 +50,8 @@ struct LstmGates : GatesBase {
     by_gate[0][3] = out * (Scalar(1) - out) * squashed;
     Scalar by_cell = out * (Scalar(1) - squashed * squashed);  // d h' / d c'
     direct[1][1] = forget;
-    if (peepholes) {
-      by_cell += by_gate[0][3] * peephole[2];
-      direct[1][1] += by_gate[1][0] * peephole[0] + by_gate[1][1] * peephole[1];
-    }
+    by_cell += chosen(peepholes, by_gate[0][3] * peephole[2], Scalar(0));
+    direct[1][1] += chosen(peepholes, by_gate[1][0] * peephole[0] + by_gate[1][1] * peephole[1], Scalar(0));
     by_gate[0][0] = by_cell * by_gate[1][0];
     by_gate[0][1] = by_cell * by_gate[1][1];
     by_gate[0][2] = by_cell * by_gate[1][2];
@@ -63,11 +61,12 @@ struct LstmGates : GatesBase {
   }
 
  private:
+  // Options are chosen by bits, too: a branch in a loop over units would keep hosts' compilers from vector code.
   template <class Scalar>
   KOKKOS_FORCEINLINE_FUNCTION Scalar gate(int g, const Scalar (&input)[count], const Scalar (&hidden)[count],
                                           Scalar peephole, Scalar cell) const {
     const Scalar sum = input[g] + hidden[g];
-    return peepholes ? multiply_add(peephole, cell, sum) : sum;
+    return chosen(peepholes, multiply_add(peephole, cell, sum), sum);
   }
 
   template <class Scalar>
@@ -75,7 +74,7 @@ struct LstmGates : GatesBase {
                                          const Scalar (&peephole)[unit_weights], Scalar cell, Scalar& in,
                                          Scalar& forget, Scalar& candidate) const {
     forget = sigmoid(gate(1, input, hidden, peephole[1], cell));
-    in = coupled ? Scalar(1) - forget : sigmoid(gate(0, input, hidden, peephole[0], cell));
+    in = chosen(coupled, Scalar(1) - forget, sigmoid(gate(0, input, hidden, peephole[0], cell)));
     candidate = hyperbolic_tangent(input[2] + hidden[2]);
   }
 };

@@ -86,60 +86,65 @@ KOKKOS_FORCEINLINE_FUNCTION Scalar polynomial(Scalar r, Scalar square) {
   }
 }
 
-/// x within +-bound; NaN stays NaN. One comparison: compilers turn two in a row into branches, which no loop with them
-/// survives as vector code.
+/// One of two numbers by `take`. By bits: a condition would let the compiler make either of them wait for it.
 template <class Scalar>
-KOKKOS_FORCEINLINE_FUNCTION Scalar bounded(Scalar x, Scalar bound) {
-  const Scalar size = Kokkos::abs(x);
-  return Kokkos::copysign(size > bound ? bound : size, x);
+KOKKOS_FORCEINLINE_FUNCTION Scalar chosen(bool take, Scalar number, Scalar otherwise) {
+  using Bits = typename ElementaryConstants<Scalar>::Bits;
+  const Bits mask = take ? ~Bits(0) : Bits(0);
+  return Kokkos::bit_cast<Scalar>((Kokkos::bit_cast<Bits>(number) & mask) | (Kokkos::bit_cast<Bits>(otherwise) & ~mask));
 }
 
-/// x = k ln 2 + r: gives exp(r) - 1 and 2^k, for |x| within the bound or NaN.
+/// exp(scale x) - 1 and 2^k, where scale x = k ln 2 + r: gives exp(r) - 1 and 2^k. `scale` is a power of two, or its
+/// negative, so that nothing is rounded for it.
 ///
-/// Branch-free, so that compilers turn a loop over it into vector code; every product that feeds a sum is a
-/// `multiply_add`, so that the bits are those of the same call anywhere else.
-template <class Scalar>
+/// For |scale x| within the bound or NaN; beyond it both may be anything. Callers put in what they know at the end, so
+/// that nothing waits for a comparison at the start. Branch-free, so that compilers turn a loop over it into vector code;
+/// every product that feeds a sum is a `multiply_add`, so that the bits are those of the same call anywhere else.
+template <int scale, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar reduced_exponential_minus_one(Scalar x, Scalar& power_of_two) {
   using Constants = ElementaryConstants<Scalar>;
   using Bits = typename Constants::Bits;
-  const Scalar shifted = multiply_add(x, Scalar(1.44269504088896340736), Constants::round_shift);
+  const Scalar shifted = multiply_add(x, Scalar(scale * 1.44269504088896340736), Constants::round_shift);
   const Scalar k = shifted - Constants::round_shift;
-  Scalar r = multiply_add(-k, Constants::ln2_high, x);
-  r = multiply_add(-k, Constants::ln2_low, r);
-  const Scalar square = r * r;
-  const Scalar q = polynomial<typename Constants::Exponential>(r, square);
+  // r / scale.
+  Scalar part = multiply_add(k, -Constants::ln2_high / scale, x);
+  part = multiply_add(k, -Constants::ln2_low / scale, part);
+  const Scalar r = part * scale, square = r * r;
+  // r + r^2 q(r), of which the first two terms need not wait for the others.
+  using Terms = typename Constants::Exponential;
+  const Scalar first = multiply_add(square, multiply_add(Terms::term[1], r, Terms::term[0]), r);
+  const Scalar fraction = multiply_add(square * square, polynomial<Terms, 2>(r, square), first);
   // The integer k stands in the low bits of `shifted`.
   const Bits exponent = Kokkos::bit_cast<Bits>(shifted) + static_cast<Bits>(Constants::bias);
   power_of_two = Kokkos::bit_cast<Scalar>(static_cast<Bits>(exponent << Constants::mantissa_bits));
-  return multiply_add(square, q, r);
+  return fraction;
 }
 
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar host_sigmoid(Scalar x) {
   Scalar power;
-  const Scalar fraction = reduced_exponential_minus_one(bounded(-x, ElementaryConstants<Scalar>::bound), power);
+  const Scalar fraction = reduced_exponential_minus_one<-1>(x, power);
   // 1 + 2^k + 2^k f: the product is exact, and so is what the first sum has lost. One rounding less than 1 + exp(-x).
   const Scalar sum = Scalar(1) + power, lost = Scalar(1) - (sum - power);
-  return Scalar(1) / (sum + multiply_add(power, fraction, lost));
+  const Scalar value = Scalar(1) / (sum + multiply_add(power, fraction, lost));
+  const Scalar end = x > Scalar(0) ? Scalar(1) : Scalar(0);
+  return chosen(Kokkos::abs(x) > ElementaryConstants<Scalar>::bound, end, value);
 }
 
 template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar host_tanh(Scalar x) {
   using Tangent = typename ElementaryConstants<Scalar>::Tangent;
   const Scalar size = Kokkos::abs(x);
-  const Scalar near = size > Scalar(20) ? Scalar(20) : size;  // beyond it the result is 1 in double, too
   // t / (t + 2) with t = exp(2 |x|) - 1.
   Scalar power;
-  const Scalar fraction = reduced_exponential_minus_one(near + near, power);
+  const Scalar fraction = reduced_exponential_minus_one<2>(size, power);
   const Scalar t = multiply_add(power, fraction, power - Scalar(1));
-  const Scalar far = Kokkos::copysign(t / (t + Scalar(2)), x);
+  // Beyond 20 it is 1 in double, too.
+  const Scalar far = chosen(size > Scalar(20), Scalar(1), t / (t + Scalar(2)));
   // Near 0 that is three roundings in a row.
-  const Scalar square = near * near;
+  const Scalar square = size * size;
   const Scalar small = multiply_add(x * square, polynomial<Tangent>(square, square * square), x);
-  // Chosen by bits: a condition would let the compiler make either wait for it.
-  using Bits = typename ElementaryConstants<Scalar>::Bits;
-  const Bits mask = size < Scalar(0.3) ? ~Bits(0) : Bits(0);
-  return Kokkos::bit_cast<Scalar>((Kokkos::bit_cast<Bits>(small) & mask) | (Kokkos::bit_cast<Bits>(far) & ~mask));
+  return chosen(size < Scalar(0.3), small, Kokkos::copysign(far, x));
 }
 
 /// In float on CUDA a step's time is that of its instructions: this takes four, the library's exponential and a
