@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether the planner ever loses: GRUs (float, I = D) of all sizes, solved as the planner has it, against the sequential
-// loop. `over_loop` below 1 / 1.1 where the work factor is at most 1.2 is a planner's mistake.
+// Whether the planner ever loses: GRUs (float, I = D) of all sizes, solved as the planner has it, against the
+// sequential loop. `over_loop` below 1 / 1.1 where the work factor is at most 1.2 is a planner's mistake.
 #include "support/data.hpp"
 #include "support/session.hpp"
 #include "support/timing.hpp"
 
-#include <elaphos/elaphos.hpp>
+#include <elaphos/cells/gru.hpp>
+#include <elaphos/solve.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -79,7 +80,9 @@ void register_rows(Session& session) {
         if (T * B * D * (D + 50) > 3'000'000'000 || T * B * D > 100'000'000) continue;
         benchmark::RegisterBenchmark(
             "gru/T:" + std::to_string(T) + "/D:" + std::to_string(D) + "/B:" + std::to_string(B),
-            [&session, T, D, B](benchmark::State& state) { measure(state, {session.steps(T), D, B}); })
+            [&session, T, D, B](benchmark::State& state) {
+              measure(state, {session.steps(T), D, B});
+            })
             ->UseManualTime()
             ->Unit(benchmark::kMicrosecond)
             ->Iterations(5);

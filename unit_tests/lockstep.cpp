@@ -5,6 +5,7 @@
 #include <elaphos/elaphos.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -74,7 +75,7 @@ struct Forgetful {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("lockstep: lanes have the bits of the loop", "", float, double) {
+TEMPLATE_TEST_CASE("lockstep: segments together have the bits of the loop", "", float, double) {
   for (const int D : {1, 2, 3, 4, 5, 8, 16, 17, 32, 33}) {
     for (const std::int64_t T : {1, 2, 127, 255, 256, 257, 3001}) {
       check_layer<TestType>(CellKind::gru, D, D == 5 ? 1 : D, T, 1, filling);
@@ -105,8 +106,9 @@ TEMPLATE_TEST_CASE("lockstep: segments merge after different numbers of steps", 
   }
 }
 
-TEMPLATE_TEST_CASE("lockstep: lanes count the steps that segments alone do", "", float, double) {
-  auto problem = test::random_problem<TestType>(CellKind::gru, 2, 2, 12'700, 1, 9);
+TEMPLATE_TEST_CASE("lockstep: segments together count the steps that segments alone do", "", float, double) {
+  const int D = GENERATE(2, 20);
+  auto problem = test::random_problem<TestType>(CellKind::gru, D, 2, 12'700, 1, 9);
   SolveOptions options = in_segments(filling);
   options.stop_when_stalled = false;
   const SolveReport together = problem.solve(options);

@@ -10,14 +10,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace elaphos::impl {
 
 /// Advances a group of segments of a gated cell on one thread, a vector lane each, in lockstep until all have ended.
 ///
 /// A group takes a tile of steps at a time: inputs are transposed into it, states out of it. Lanes that have ended or
-/// merged go on with what they have, and nothing of it is stored. Merges are exact ones: without sensitivities a segment's
-/// growth is unbounded, so that no other can happen (`MergeTest`). Memory traffic I + D numbers a step (+ D to merge).
+/// merged go on with what they have, and nothing of it is stored. Merges are exact ones: without sensitivities a
+/// segment's growth is unbounded, so that no other can happen (`MergeTest`). Memory traffic I + D numbers a step (+ D
+/// to merge).
 template <class Gates, class Scalar>
 struct GatedLanesKernel {
   static constexpr int lanes = group_lanes<Scalar>;
@@ -42,13 +44,13 @@ struct GatedLanesKernel {
     std::fill_n(inputs, tile * I * lanes, Scalar(0));
     while (const std::int64_t longest = *std::max_element(group.left, group.left + lanes)) {
       const int steps = static_cast<int>(std::min<std::int64_t>(longest, tile));
+      if (step_by_step() && is_whole(group, steps)) {
+        advance_whole(group, steps, longest > steps, states, inputs, memory);
+        continue;
+      }
       read_inputs(group, steps, inputs);
       for (int p = 0; p < steps; ++p) {
-        if (longest > steps) {
-          const int from = lanes * p / steps, to = lanes * (p + 1) / steps;
-          read_lanes_soon<const Scalar*>({group.x + from, I, arguments.problem.batch * I}, to - from, 0, steps);
-          read_lanes_soon<Scalar*>({group.y + from, D, arguments.problem.batch * D}, to - from, steps, 2 * steps);
-        }
+        if (longest > steps) read_soon_at(group, p, steps);
         step(inputs + p * I * lanes, states + p * D * lanes, states + (p + 1) * D * lanes, memory);
       }
       store(group, steps, states + D * lanes);
@@ -79,6 +81,46 @@ struct GatedLanesKernel {
   int tile_steps() const {
     const int room = (most_rows - other_rows()) / rows_of_step();
     return std::max(1, std::min({longest_tile, cached_rows / rows_of_step(), room}));
+  }
+
+  // Whether a step's numbers are read and stored by themselves where nothing else is to be asked: those of a tile of
+  // wide states would come from the second-level cache.
+  bool step_by_step() const {
+    return is_whole_blocks<Scalar>(state_size()) && is_whole_blocks<Scalar>(step.weights.input_size);
+  }
+
+  bool is_whole(const Lanes& group, int steps) const {
+    bool whole = true;
+    for (int lane = 0; lane < lanes; ++lane) whole = whole && group.left[lane] >= steps && !group.may_merge[lane];
+    return whole;
+  }
+
+  // Lanes of which none ends or may merge within these steps. States and inputs are rows of one step.
+  void advance_whole(Lanes& group, int steps, bool more, Scalar* states, Scalar* inputs, Scalar* scratch) const {
+    const int D = state_size(), I = step.weights.input_size;
+    const std::int64_t x_stride = arguments.problem.batch * I, y_stride = arguments.problem.batch * D;
+    Scalar *state = states, *next = states + D * lanes;
+    for (int p = 0; p < steps; ++p) {
+      if (more) read_soon_at(group, p, steps);
+      read_stretch<Scalar>({group.x, I, x_stride}, p * x_stride, I, inputs);
+      step(inputs, state, next, scratch);
+      write_stretch<Scalar>(next, D, {group.y, D, y_stride}, p * y_stride);
+      std::swap(state, next);
+    }
+    if (state != states) std::copy_n(state, D * lanes, states);
+    for (int lane = 0; lane < lanes; ++lane) {
+      group.run[lane] += steps;
+      group.left[lane] -= steps;
+      group.x[lane] += x_stride * steps;
+      group.y[lane] += y_stride * steps;
+    }
+  }
+
+  // Asks, at step p of a tile, for a part of the next one's numbers: all at once would wait for one another.
+  void read_soon_at(const Lanes& group, int p, int steps) const {
+    const int I = step.weights.input_size, D = state_size(), from = lanes * p / steps, to = lanes * (p + 1) / steps;
+    read_lanes_soon<const Scalar* const>({group.x + from, I, arguments.problem.batch * I}, to - from, steps, 2 * steps);
+    read_lanes_soon<Scalar* const>({group.y + from, D, arguments.problem.batch * D}, to - from, steps, 2 * steps);
   }
 
   // A lane without a segment has ended, and looks at the first one's.
@@ -119,14 +161,12 @@ struct GatedLanesKernel {
         }
       }
     }
-    for (int lane = 0; lane < lanes; ++lane) group.x[lane] += stride * steps;
   }
 
   void store(Lanes& group, int steps, const Scalar* states) const {
     const int D = state_size();
     const std::int64_t stride = arguments.problem.batch * D;
-    bool all = true;
-    for (int lane = 0; lane < lanes; ++lane) all = all && group.left[lane] >= steps && !group.may_merge[lane];
+    const bool all = is_whole(group, steps);
     if (all) write_lanes<Scalar>(states, steps, {group.y, D, stride});
     for (int lane = 0; lane < lanes; ++lane) {
       const int own = static_cast<int>(std::min<std::int64_t>(group.left[lane], steps));
@@ -139,6 +179,7 @@ struct GatedLanesKernel {
       }
       group.run[lane] += stored;
       group.left[lane] = group.merged[lane] ? 0 : group.left[lane] - own;
+      group.x[lane] += arguments.problem.batch * step.weights.input_size * steps;
       group.y[lane] += stride * steps;
     }
   }

@@ -16,8 +16,8 @@ namespace elaphos::impl {
 
 /// One step of a gated cell for a group of segments, a vector lane each: the lane index is fastest in all arrays.
 ///
-/// The arithmetic of `GatedHostKernel` in its order, so that bits agree. Sizes are those of the cell: nothing is padded,
-/// and one kernel serves all. Weights come from the cache, a number for all lanes at a time. Per step and lane
+/// The arithmetic of `GatedHostKernel` in its order, so that bits agree. Sizes are those of the cell: nothing is
+/// padded, and one kernel serves all. Weights come from the cache, a number for all lanes at a time. Per step and lane
 /// G H (H + I) multiply-adds and about G H transcendental functions.
 template <class Gates, class Scalar>
 struct GatedLanesStep {

@@ -102,7 +102,7 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
 template <class ExecutionSpace, class Gates, class Scalar>
 Lockstep GatedPropagator<ExecutionSpace, Gates, Scalar>::lockstep() const {
   if (m_wide || !runs_on_host<ExecutionSpace>) return {};
-  return {group_lanes<Scalar>, group_lanes<Scalar> / cost_of_lanes<Gates, Scalar>(m_packed.hidden_size)};
+  return host_lockstep<Gates>(m_packed, m_width);
 }
 
 /// Whether dense products of this width are compiled.

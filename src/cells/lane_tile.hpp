@@ -38,50 +38,73 @@ void read_lanes_soon(const LaneRows<Pointer>& rows, int lanes, int from, int to)
   }
 }
 
-/// tile(p, number, lane) = the lane's number of step p, for all lanes: in square blocks that are transposed.
+/// rows(number, lane) = the lane's number, of `count` from `from` on, for all lanes: in square blocks that are
+/// transposed.
+template <class Scalar>
+void read_stretch(const LaneRows<const Scalar*>& lanes_rows, std::int64_t from, int count, Scalar* rows) {
+  constexpr int lanes = group_lanes<Scalar>;
+  int c = 0;
+#if ELAPHOS_HAS_HOST_VECTORS
+  constexpr int side = HostVector<Scalar>::lanes;
+  for (; c + side <= count; c += side) {
+    for (int lane = 0; lane < lanes; lane += side) {
+      HostVector<Scalar> block[side];
+      for (int k = 0; k < side; ++k) block[k].read(lanes_rows.first[lane + k] + from + c);
+      transpose(block);
+      for (int k = 0; k < side; ++k) block[k].write(rows + (c + k) * lanes + lane);
+    }
+  }
+#endif
+  for (; c < count; ++c) {
+    for (int lane = 0; lane < lanes; ++lane) rows[c * lanes + lane] = lanes_rows.first[lane][from + c];
+  }
+}
+
+/// The way back.
+template <class Scalar>
+void write_stretch(const Scalar* rows, int count, const LaneRows<Scalar*>& lanes_rows, std::int64_t to) {
+  constexpr int lanes = group_lanes<Scalar>;
+  int c = 0;
+#if ELAPHOS_HAS_HOST_VECTORS
+  constexpr int side = HostVector<Scalar>::lanes;
+  for (; c + side <= count; c += side) {
+    for (int lane = 0; lane < lanes; lane += side) {
+      HostVector<Scalar> block[side];
+      for (int k = 0; k < side; ++k) block[k].read(rows + (c + k) * lanes + lane);
+      transpose(block);
+      for (int k = 0; k < side; ++k) block[k].write(lanes_rows.first[lane + k] + to + c);
+    }
+  }
+#endif
+  for (; c < count; ++c) {
+    for (int lane = 0; lane < lanes; ++lane) lanes_rows.first[lane][to + c] = rows[c * lanes + lane];
+  }
+}
+
+/// tile(p, number, lane) = the lane's number of step p, for all lanes.
 template <class Scalar>
 void read_lanes(const LaneRows<const Scalar*>& rows, int steps, Scalar* tile) {
-  constexpr int lanes = group_lanes<Scalar>;
   for_each_stretch(rows, steps, [&](std::int64_t from, int to, int count) {
-    int c = 0;
-#if ELAPHOS_HAS_HOST_VECTORS
-    constexpr int side = HostVector<Scalar>::lanes;
-    for (; c + side <= count; c += side) {
-      for (int lane = 0; lane < lanes; lane += side) {
-        HostVector<Scalar> block[side];
-        for (int k = 0; k < side; ++k) block[k].read(rows.first[lane + k] + from + c);
-        transpose(block);
-        for (int k = 0; k < side; ++k) block[k].write(tile + (to + c + k) * lanes + lane);
-      }
-    }
-#endif
-    for (; c < count; ++c) {
-      for (int lane = 0; lane < lanes; ++lane) tile[(to + c) * lanes + lane] = rows.first[lane][from + c];
-    }
+    read_stretch(rows, from, count, tile + to * group_lanes<Scalar>);
   });
 }
 
 /// The way back.
 template <class Scalar>
 void write_lanes(const Scalar* tile, int steps, const LaneRows<Scalar*>& rows) {
-  constexpr int lanes = group_lanes<Scalar>;
   for_each_stretch(rows, steps, [&](std::int64_t to, int from, int count) {
-    int c = 0;
-#if ELAPHOS_HAS_HOST_VECTORS
-    constexpr int side = HostVector<Scalar>::lanes;
-    for (; c + side <= count; c += side) {
-      for (int lane = 0; lane < lanes; lane += side) {
-        HostVector<Scalar> block[side];
-        for (int k = 0; k < side; ++k) block[k].read(tile + (from + c + k) * lanes + lane);
-        transpose(block);
-        for (int k = 0; k < side; ++k) block[k].write(rows.first[lane + k] + to + c);
-      }
-    }
-#endif
-    for (; c < count; ++c) {
-      for (int lane = 0; lane < lanes; ++lane) rows.first[lane][to + c] = tile[(from + c) * lanes + lane];
-    }
+    write_stretch(tile + from * group_lanes<Scalar>, count, rows, to);
   });
+}
+
+/// Whether so many numbers are whole blocks: then a step's can be transposed by themselves.
+template <class Scalar>
+constexpr bool is_whole_blocks([[maybe_unused]] int numbers) {
+#if ELAPHOS_HAS_HOST_VECTORS
+  return numbers % HostVector<Scalar>::lanes == 0;
+#else
+  return true;
+#endif
 }
 
 }  // namespace elaphos::impl

@@ -22,8 +22,8 @@ template <class Scalar>
 inline constexpr int longest_vector = int(32 / sizeof(Scalar));
 #endif
 
-/// `count` neighbouring numbers: a register, where the compiler has a type for it and the processor fused multiply-adds, so
-/// that sums stay there; else an array, for the compiler to make vector code of.
+/// `count` neighbouring numbers: a register, where the compiler has a type for it and the processor fused
+/// multiply-adds, so that sums stay there; else an array, for the compiler to make vector code of.
 template <class Scalar, int count = longest_vector<Scalar>>
 struct LaneVector {
   Scalar v[count];

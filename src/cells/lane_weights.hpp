@@ -20,8 +20,9 @@ inline constexpr int most_lane_sums = 3;
 
 /// Neighbouring units whose sums `GatedLanesStep` makes together.
 template <class Gates>
-inline constexpr int units_of_lane_block =
-    Gates::late > 0 || Gates::count > most_lane_sums ? 1 : int(std::bit_floor(unsigned(most_lane_sums / Gates::count)));
+inline constexpr int units_of_lane_block = Gates::late > 0 || Gates::count > most_lane_sums
+                                               ? 1
+                                               : int(std::bit_floor(unsigned(most_lane_sums / Gates::count)));
 
 /// Numbers of the state that a unit sees.
 template <class Gates, class Scalar>
@@ -34,7 +35,7 @@ int lane_columns(const PackedWeights<Scalar>& weights) {
 template <class Scalar>
 struct PackLaneWeights {
   PackedWeights<Scalar> from;
-  int width;    // to which units are padded there
+  int width;  // to which units are padded there
   int gates;
   int block;
   int columns;  // of the state
@@ -49,8 +50,9 @@ struct PackLaneWeights {
     const int size = unit < in_blocks ? block : 1, first = unit < in_blocks ? unit / block * block : unit;
     Scalar* const own = to + first * of_unit() + (unit - first);
     for (int k = 0; k < from.input_size + columns; ++k) {
-      const Scalar* slab = k < from.input_size ? from.input_weights + std::int64_t(k) * gates * width
-                                               : from.hidden_weights + std::int64_t(k - from.input_size) * gates * width;
+      const Scalar* slab = k < from.input_size
+                               ? from.input_weights + std::int64_t(k) * gates * width
+                               : from.hidden_weights + std::int64_t(k - from.input_size) * gates * width;
       for (int g = 0; g < gates; ++g) own[(std::int64_t(k) * gates + g) * size] = slab[g * width + unit];
     }
   }

@@ -9,8 +9,8 @@
 
 namespace elaphos::impl {
 
-// Between two passes a handful of kernels goes over the nodes. On a host there may be 64 of those, and the calling thread
-// is done with them before another one has been told: a launch takes some four microseconds.
+// Between two passes a handful of kernels goes over the nodes. On a host there may be 64 of those, and the calling
+// thread is done with them before another one has been told: a launch takes some four microseconds.
 
 /// Whether the calling thread does so many entries itself: only where launches are waited for anyway.
 template <class ExecutionSpace>

@@ -91,15 +91,16 @@ template <class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar chosen(bool take, Scalar number, Scalar otherwise) {
   using Bits = typename ElementaryConstants<Scalar>::Bits;
   const Bits mask = take ? ~Bits(0) : Bits(0);
-  return Kokkos::bit_cast<Scalar>((Kokkos::bit_cast<Bits>(number) & mask) | (Kokkos::bit_cast<Bits>(otherwise) & ~mask));
+  return Kokkos::bit_cast<Scalar>((Kokkos::bit_cast<Bits>(number) & mask) |
+                                  (Kokkos::bit_cast<Bits>(otherwise) & ~mask));
 }
 
 /// exp(scale x) - 1 and 2^k, where scale x = k ln 2 + r: gives exp(r) - 1 and 2^k. `scale` is a power of two, or its
 /// negative, so that nothing is rounded for it.
 ///
 /// For |scale x| within the bound or NaN; beyond it both may be anything. Callers put in what they know at the end, so
-/// that nothing waits for a comparison at the start. Branch-free, so that compilers turn a loop over it into vector code;
-/// every product that feeds a sum is a `multiply_add`, so that the bits are those of the same call anywhere else.
+/// that nothing waits for a comparison at the start. Branch-free, so that compilers turn a loop over it into vector
+/// code; every product that feeds a sum is a `multiply_add`, so that the bits are those of the same call anywhere else.
 template <int scale, class Scalar>
 KOKKOS_FORCEINLINE_FUNCTION Scalar reduced_exponential_minus_one(Scalar x, Scalar& power_of_two) {
   using Constants = ElementaryConstants<Scalar>;
