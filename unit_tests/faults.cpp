@@ -73,7 +73,13 @@ class Leak {
   }
 };
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#define ELAPHOS_TEST_HAS_FEATURE(name) __has_feature(name)  // clang's word for it
+#else
+#define ELAPHOS_TEST_HAS_FEATURE(name) 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || ELAPHOS_TEST_HAS_FEATURE(address_sanitizer)
 constexpr bool allocations_may_fail = false;  // the sanitizer ends the program instead
 #else
 constexpr bool allocations_may_fail = Kokkos::SpaceAccessibility<Exec, Kokkos::HostSpace>::accessible;
