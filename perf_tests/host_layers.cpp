@@ -11,7 +11,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,11 +27,6 @@ std::vector<float> transposed(const View& matrix) {
     for (std::size_t row = 0; row < matrix.extent(0); ++row) out.push_back(matrix(row, column));
   }
   return out;
-}
-
-double median_of(std::vector<double>& seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
 }
 
 void measure(benchmark::State& state, int D, std::int64_t T) {

@@ -31,11 +31,6 @@ int calls_at_a_time(const Shape& shape) {
   return static_cast<int>(std::clamp(2e4 / numbers, 1.0, 200.0));
 }
 
-double median_of(std::vector<double>& seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
-}
-
 void measure(benchmark::State& state, const Shape& shape) {
   const Exec exec;
   const elaphos::Gru<float, Memory> gru(default_weights<float>(3, shape.D, shape.D));

@@ -5,6 +5,9 @@
 #include <Kokkos_Core.hpp>
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace perf {
 
 using Exec = Kokkos::DefaultExecutionSpace;
@@ -30,6 +33,12 @@ double mean_seconds(benchmark::State& state, const Exec& exec, const Work& work)
     sum += seconds;
   }
   return sum / static_cast<double>(state.iterations());
+}
+
+/// Sorts them.
+inline double median_of(std::vector<double>& seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
 }
 
 }  // namespace perf
