@@ -60,7 +60,7 @@ class Workspace {
 
   /// \brief Bytes held at present.
   std::size_t bytes() const {
-    std::size_t sum = 0;
+    std::size_t sum = m_shared.extent(0);
     for (const auto& buffer : m_buffers) sum += buffer.extent(0);
     return sum;
   }
@@ -78,8 +78,17 @@ class Workspace {
     return reinterpret_cast<T*>(buffer.data());
   }
 
+  /// Not for callers: the same for one record that kernels write and the host reads, without a copy in between.
+  template <class T>
+  T* reserve_shared() {
+    if (m_shared.extent(0) < sizeof(T)) m_shared = SharedBytes("Elaphos::workspace", sizeof(T));
+    return reinterpret_cast<T*>(m_shared.data());
+  }
+
  private:
   using Bytes = Kokkos::View<unsigned char*, memory_space>;
+  using SharedBytes = Kokkos::View<unsigned char*, Kokkos::SharedHostPinnedSpace>;
+  SharedBytes m_shared;
   std::array<Bytes, static_cast<std::size_t>(impl::Buffer::count)> m_buffers{};
 };
 

@@ -14,6 +14,7 @@
 #include <elaphos/errors.hpp>
 #include <elaphos/impl/warp.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -43,11 +44,15 @@ int padded_width(int hidden_size) {
   return width;
 }
 
-/// Teams that share a multiprocessor's registers: of eight warps, or one of more.
+/// Teams that share a multiprocessor's registers: where others make the inputs as many as four schedulers have registers
+/// for, each 512 for every lane, of which a lane needs its weights and some 56 more, or 40 where they are many; else of
+/// eight warps, or one of more.
 template <class Kernel>
-inline constexpr int teams_resident = Kernel::team_size <= warp_size ? 8
-                                      : Kernel::team_size < 256      ? 256 / Kernel::team_size
-                                                                     : 1;
+constexpr int resident_teams() {
+  if (!Kernel::produced) return Kernel::team_size <= warp_size ? 8 : std::max(1, 256 / Kernel::team_size);
+  const int words = Kernel::lane_words + (Kernel::lane_words < 96 ? 56 : 40);
+  return std::max(1, 4 * (512 / words) / (Kernel::team_size / warp_size));
+}
 
 template <class Gates, class ExecutionSpace, class Scalar>
 const Scalar* pack_for_lanes(const ExecutionSpace& exec, const PackedWeights<Scalar>& weights, int width,
@@ -92,10 +97,18 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
   if constexpr (runs_on_host<ExecutionSpace>) {
     return exec.concurrency();
   } else {
-    // A quarter of the resident threads where each takes a segment; else sixteen teams a multiprocessor of 2048
-    // threads: of narrow ones twice as many as its registers hold, and wide ones would rather run twice than a long
-    // segment once.
-    return std::int64_t(exec.concurrency()) / (m_width <= widest_of_thread ? 4 : 128);
+    // A quarter of the resident threads where each takes a segment. Of teams whose inputs other warps make as many as are
+    // resident: the second pass is over when the slowest merge is, and no team waits for its turn. Wider ones would
+    // rather run several times than long segments twice.
+    const std::int64_t threads = exec.concurrency(), multiprocessors = threads / 2048;
+    if (m_width <= widest_of_thread) return threads / 4;
+    std::int64_t teams = m_width <= 32 ? 16 : m_width == 64 ? 24 : 8;
+    with_width([&]<int Width>(std::integral_constant<int, Width>) {
+      using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
+      using Teams = GatedTeamKernel<Member, Gates, Scalar, Width, false>;
+      if constexpr (Teams::in_warp) teams = resident_teams<Teams>();
+    });
+    return multiprocessors * teams;
   }
 }
 
@@ -130,7 +143,7 @@ void launch_threads(const ExecutionSpace& exec, const GatedThreadKernel<Gates, S
 /// A segment a team. The compiler is to know how many registers a lane may have.
 template <class ExecutionSpace, class Kernel>
 void launch_teams(const ExecutionSpace& exec, const Kernel& kernel) {
-  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, teams_resident<Kernel>>>;
+  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, resident_teams<Kernel>()>>;
   Policy policy(exec, static_cast<int>(kernel.arguments.active_count), Kernel::team_size);
   policy.set_scratch_size(0, Kokkos::PerTeam(kernel.scratch_bytes() + 16));
   Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);

@@ -4,6 +4,7 @@
 
 #include "carried_sensitivity.hpp"
 #include "gated_team_lane.hpp"
+#include "team_producer.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/warp.hpp>
@@ -19,7 +20,8 @@ inline constexpr bool dense_fits_team =
     Gates::recurrent && (Gates::late == 0 || Width <= 32) && Gates::states* Gates::states* Width <= 64 &&
     GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024;
 
-/// Advances one segment of a gated cell on one team, `GatedTeamLane`s.
+/// Advances one segment of a gated cell on one team, `GatedTeamLane`s; where those are at most four warps, others make
+/// their inputs.
 ///
 /// What is carried is decided when it runs: registers limit the teams of a multiprocessor without derivatives as well.
 /// But where lanes share units, those of dense products do not: `DenseAlone`.
@@ -31,7 +33,13 @@ struct GatedTeamKernel {
   static constexpr int width = Width;
   static constexpr int slices = slices_of_unit<Gates, Scalar, Width, member_has_warps<Member>>();
   static constexpr int lanes = DenseAlone ? 1 : slices;  // that share a unit
-  static constexpr int team_size = lanes * Width;
+  static constexpr int unit_lanes = lanes * Width;
+  static constexpr bool produced = member_has_warps<Member> && unit_lanes <= 4 * warp_size;
+  static constexpr bool in_warp = produced && unit_lanes <= warp_size;
+  static constexpr int unit_threads = unit_lanes < warp_size ? warp_size : unit_lanes;
+  static constexpr int lane_words = Gates::recurrent ? Gates::count * Width * int(sizeof(Scalar)) / 4 / lanes : 0;
+  using Input = TeamInput<Gates, Scalar, Width, lanes, produced>;
+  static constexpr int team_size = produced ? unit_threads + Input::makers : unit_lanes;
   static constexpr bool dense = lanes == 1 && dense_fits_team<Gates, Scalar, Width>;
 
   PackedWeights<Scalar> weights;
@@ -40,6 +48,10 @@ struct GatedTeamKernel {
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     if (!arguments.has(member.league_rank())) return;
+    if constexpr (produced) {
+      if (member.team_rank() >= unit_threads) return produce(member);
+      if (member.team_rank() >= unit_lanes) return;
+    }
     with_carried([&](auto carried) {
       GatedTeamLane<GatedTeamKernel, decltype(carried)::value> lane(*this, member);
       lane.run();
@@ -49,11 +61,22 @@ struct GatedTeamKernel {
   std::size_t scratch_bytes() const {
     std::size_t bytes = 0;
     with_carried(
-        [&](auto carried) { bytes = GatedTeamScratch<Gates, Scalar, Width, decltype(carried)::value, lanes>::bytes; });
+        [&](auto carried) { bytes = GatedTeamScratch<Gates, Scalar, Width, decltype(carried)::value, Input>::bytes; });
     return bytes;
   }
 
  private:
+  KOKKOS_FORCEINLINE_FUNCTION void produce(const Member& member) const {
+    const int lane = member.team_rank() - unit_threads;
+    // Its part of scratch memory is the first, whatever is carried.
+    using Layout = GatedTeamScratch<Gates, Scalar, Width, Sensitivity::none, Input>;
+    auto* const shared =
+        static_cast<Scalar*>(member.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16));
+    const Input input{arguments.problem, weights, shared + Layout::input, lane % Width,
+                      lane / Width,      lane,    Input::makers};
+    TeamProducer<GatedTeamKernel, Input>(member, input).run(segment_range(arguments, member.league_rank()));
+  }
+
   ELAPHOS_IMPL_NO_EXECUTION_CHECK
   template <class Work>
   KOKKOS_INLINE_FUNCTION void with_carried(const Work& work) const {

@@ -3,6 +3,7 @@
 #define ELAPHOS_SRC_CELLS_GATED_TEAM_LANE_HPP
 
 #include "gated_team_unit.hpp"
+#include "team_producer.hpp"
 
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/step_site.hpp>
@@ -41,24 +42,35 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
   }
 
  private:
-  // A first pass without derivatives over plain inputs: most of all steps, and nothing to ask for in between.
-  KOKKOS_FORCEINLINE_FUNCTION void walk(const SegmentRange& range, Scalar (&own)[states]) {
+  // Over plain inputs: most of all steps, and nothing to ask for in between. With `merging`, to the first tile's end at
+  // which the state is the stored one in all bits: steps that met it before have made what was there. `carrying`: with
+  // the derivatives. Returns the number of steps.
+  template <bool merging, bool carrying>
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t walk(const SegmentRange& range, Scalar (&own)[states], bool& merged) {
     const Problem<Scalar>& problem = kernel.arguments.problem;
     const int H = kernel.weights.hidden_size, D = states * H;
     const std::int64_t stride = problem.batch * D;
-    const Input ahead = input_ahead();
+    const Input input_of_tile = input_ahead();
+    TileSource<Kernel, Input> source(member, input_of_tile);
     const bool writes = real && part == 0;
     Scalar* y = problem.y + (range.begin * problem.batch + range.sequence) * D + unit;
     int half = 0;
-    for (std::int64_t t = range.begin; t < range.end; t += Input::steps) {
-      ahead.make(range.sequence, t, range.end, [this] { sync(); });
+    merged = false;
+    std::int64_t t = range.begin;
+    while (t < range.end && !merged) {
+      source.take(range.sequence, t, range.end, [this] { sync(); });
       const int count = range.end - t < Input::steps ? static_cast<int>(range.end - t) : Input::steps;
+      Scalar stored[states];
+      if (merging && real) {
+        for (int s = 0; s < states; ++s) stored[s] = y[(count - 1) * stride + s * H];
+      }
       ELAPHOS_UNROLL_BY(1)
       for (int step = 0; step < count; ++step) {
         Scalar input[gates], hidden[gates], next[states];
-        ahead.read(step, input);
+        source.read(step, input);
         pre_activate(input, half, own, hidden);
         kernel.unit_step.next(input, hidden, unit_weight, own, next);
+        if constexpr (carrying) advance_tangent(input, hidden, own);
         half = 1 - half;
         shared[Layout::state + half * width + unit] = next[0];
         for (int s = 0; s < states; ++s) {
@@ -68,7 +80,21 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
         y += stride;
         sync();
       }
+      t += count;
+      if constexpr (merging) {
+        StateDifference<Scalar> apart;
+        for (int s = 0; s < states; ++s) {
+          if (real && !same_bits(own[s], stored[s])) apart.identical = false;
+        }
+        difference.offer(apart);
+        difference.clear_next();
+        sync();
+        merged = difference.agreed(H).identical;
+        difference.next_step();
+      }
     }
+    source.stop(t < range.end);
+    return t - range.begin;
   }
 
   KOKKOS_FUNCTION void advance(const SegmentRange& range, const SegmentRecord<Scalar>& before) {
@@ -84,13 +110,23 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
     shared[Layout::state + unit] = own[0];
     sync();
 
-    if constexpr (Carried == Sensitivity::none) {
-      if (!may_merge && !problem.division.divided()) {
-        walk(range, own);
-        return finish(range, range.end - range.begin, false, test);
+    if (!problem.division.divided()) {
+      constexpr bool carries = Carried != Sensitivity::none;
+      bool met = false;
+      if (!may_merge) {
+        const std::int64_t steps_run =
+            propagating ? walk<false, carries>(range, own, met) : walk<false, false>(range, own, met);
+        return finish(range, steps_run, met, test);
+      }
+      if constexpr (!carries) {
+        if (test.exact_only()) {
+          const std::int64_t steps_run = walk<true, false>(range, own, met);
+          return finish(range, steps_run, met, test);
+        }
       }
     }
-    const Input ahead = input_ahead();
+    const Input input_of_tile = input_ahead();
+    TileSource<Kernel, Input> source(member, input_of_tile);
     int made = Input::steps;       // of the steps made ahead, how many have been used
     bool from_node = propagating;  // the state depends on the segment's node
     StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
@@ -114,7 +150,7 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
         sync();
       }
       if (made == Input::steps) {
-        ahead.make(range.sequence, t, range.end, [this] { sync(); });
+        source.take(range.sequence, t, range.end, [this] { sync(); });
         made = 0;
       }
       Scalar next[states];
@@ -122,7 +158,7 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
         for (int s = 0; s < states; ++s) next[s] = own[s];
       } else {
         Scalar input[gates], hidden[gates];
-        ahead.read(made, input);
+        source.read(made, input);
         pre_activate(input, half, own, hidden);
         kernel.unit_step.next(input, hidden, unit_weight, own, next);
         if (Carried != Sensitivity::none && from_node) advance_tangent(input, hidden, own);
@@ -151,6 +187,8 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
       y += stride;
       ++t;
     }
+    // The tile in use may end behind the segment's end; steps behind it are asked for only before that.
+    source.stop(t + (Input::steps - made) < range.end);
     finish(range, t - range.begin, merged, test);
   }
 
@@ -191,7 +229,8 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
     const Problem<Scalar>& problem = kernel.arguments.problem;
     const int H = kernel.weights.hidden_size, D = states * H;
     Scalar residual = 0;
-    const Input ahead = input_ahead();
+    const Input input_of_tile = input_ahead();
+    TileSource<Kernel, Input> source(member, input_of_tile);
     int made = Input::steps;
     StepCursor<Scalar> cursor(problem, range.sequence, range.begin);
     for (std::int64_t t = range.begin; t < range.end; ++t) {
@@ -203,13 +242,13 @@ class GatedTeamLane : GatedTeamUnit<Kernel, Carried> {
       shared[Layout::state + unit] = own[0];
       sync();
       if (made == Input::steps) {
-        ahead.make(range.sequence, t, range.end, [this] { sync(); });
+        source.take(range.sequence, t, range.end, [this] { sync(); });
         made = 0;
       }
       for (int s = 0; s < states; ++s) next[s] = own[s];
       if (!site.held) {
         Scalar input[gates], hidden[gates];
-        ahead.read(made, input);
+        source.read(made, input);
         pre_activate(input, 0, own, hidden);
         kernel.unit_step.next(input, hidden, unit_weight, own, next);
       }

@@ -23,14 +23,13 @@ struct GatedTeamUnit {
   using Gates = typename Kernel::Gates;
   using Scalar = typename Kernel::Scalar;
   static constexpr int width = Kernel::width, slices = Kernel::slices, lanes = Kernel::lanes;
-  static constexpr int team_size = Kernel::team_size;
   static constexpr int gates = Gates::count;
   static constexpr int states = Gates::states;
   static constexpr int early = gates - Gates::late;  // gates whose product is with h
-  using Layout = GatedTeamScratch<Gates, Scalar, width, Carried, lanes>;
-  using Input = TeamInput<Gates, Scalar, width, lanes>;
+  using Input = typename Kernel::Input;
+  using Layout = GatedTeamScratch<Gates, Scalar, width, Carried, Input>;
   using Weights = TeamWeights<Gates, Scalar, width, slices, lanes>;
-  using Difference = TeamDifference<Scalar, width>;
+  using Difference = TeamDifference<Scalar, width, Kernel::unit_lanes, Kernel::in_warp>;
   using Tangent = TeamTangent<Gates, Scalar, width, Carried>;
   using Unit = GatedUnit<Gates, Scalar>;
 
@@ -67,8 +66,10 @@ struct GatedTeamUnit {
 
   // What the team's lanes have written to scratch, all see from here on.
   KOKKOS_FORCEINLINE_FUNCTION void sync() const {
-    if constexpr (team_size <= warp_size) {
+    if constexpr (Kernel::unit_lanes <= warp_size) {
       sync_warp(member);
+    } else if constexpr (Kernel::produced) {
+      sync_warps<1, Kernel::unit_lanes>(member);
     } else {
       member.team_barrier();
     }
@@ -81,7 +82,7 @@ struct GatedTeamUnit {
             unit,
             part,
             static_cast<int>(member.team_rank()),
-            team_size};
+            Kernel::unit_lanes};
   }
 
   // The unit's recurrent pre-activations from the state in scratch half `half`. With late gates lanes wait in

@@ -2,6 +2,8 @@
 #ifndef ELAPHOS_SRC_CELLS_GATED_THREAD_KERNEL_HPP
 #define ELAPHOS_SRC_CELLS_GATED_THREAD_KERNEL_HPP
 
+#include "thread_walk.hpp"
+
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/pack.hpp>
@@ -41,6 +43,16 @@ struct GatedThreadKernel {
   }
 
  private:
+  template <int units>
+  KOKKOS_FORCEINLINE_FUNCTION void walk(const SegmentRange& range, bool may_merge) const {
+    ThreadWalk<Gates, Scalar, Width, units> walk(weights, unit_step, arguments, range);
+    const Scalar* node = arguments.nodes + range.flat * states * weights.hidden_size;
+    bool merged = false;
+    const std::int64_t steps_run =
+        may_merge ? walk.template run<true>(node, merged) : walk.template run<false>(node, merged);
+    record_run(arguments.records[range.flat], steps_run, merged, Scalar(0), infinite<Scalar>());
+  }
+
   // sums += factor * a row of weights, of gates from ... to - 1.
   template <int from, int to>
   KOKKOS_FORCEINLINE_FUNCTION static void add(Scalar factor, const Scalar* column, Sums& sums) {
@@ -169,6 +181,16 @@ struct GatedThreadKernel {
     const int D = states * weights.hidden_size;
     MergeTest<Scalar> test(record, arguments.merge);
     const bool may_merge = arguments.pass == Pass::propagate && test.possible();
+    if constexpr (Gates::recurrent && Gates::late == 0) {
+      const InputBlocks<Scalar>& inputs = problem.inputs;
+      const int H = weights.hidden_size;
+      const bool plain = !problem.division.divided() && weights.head_size == H && inputs.count == 1;
+      if (plain && (!may_merge || test.exact_only())) {
+        if (H == 1 && inputs.sizes[0] <= 1) return walk<1>(range, may_merge);
+        if (H == 2 && inputs.sizes[0] <= 2) return walk<2>(range, may_merge);
+        if (inputs.sizes[0] <= Width) return walk<Width>(range, may_merge);
+      }
+    }
     State state = {}, next;
     load(arguments.nodes + range.flat * D, state);
 

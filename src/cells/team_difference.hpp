@@ -3,6 +3,7 @@
 #define ELAPHOS_SRC_CELLS_TEAM_DIFFERENCE_HPP
 
 #include <elaphos/impl/merge_test.hpp>
+#include <elaphos/impl/warp.hpp>
 #include <elaphos/plan.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -10,8 +11,9 @@
 namespace elaphos::impl {
 
 /// How far a team's new state is from the stored one: each unit offers its part, and behind a barrier all have the
-/// whole. Arrays and flags in scratch are used in turn, so that one barrier a step is enough.
-template <class Scalar, int Width>
+/// whole. Arrays and flags in scratch are used in turn, so that one barrier a step is enough; where the units' `Lanes`
+/// are of one warp (`InWarp`), its instructions do.
+template <class Scalar, int Width, int Lanes, bool InWarp>
 class TeamDifference {
  public:
   static constexpr int scaled = 0;            // (2, Width): differences over the tolerance
@@ -26,7 +28,11 @@ class TeamDifference {
     if (unit < flags) differs[unit] = 0;
   }
 
-  KOKKOS_FORCEINLINE_FUNCTION void offer(const StateDifference<Scalar>& own) const {
+  KOKKOS_FORCEINLINE_FUNCTION void offer(const StateDifference<Scalar>& own) {
+    if constexpr (InWarp) {
+      m_own = own;
+      return;
+    }
     if (!own.identical) m_differs[m_flag] = 1;
     if (m_merge != Merge::tolerance) return;
     m_numbers[scaled + m_half * Width + m_unit] = own.scaled;
@@ -41,6 +47,13 @@ class TeamDifference {
   /// Behind the barrier: of `units` units.
   KOKKOS_FORCEINLINE_FUNCTION StateDifference<Scalar> agreed(int units) const {
     StateDifference<Scalar> all;
+    if constexpr (InWarp) {
+      all.identical = !any_in_lanes<Lanes>(!m_own.identical);
+      if (all.identical || m_merge == Merge::exact) return all;
+      all.scaled = largest_in_lanes<Lanes>(m_own.scaled);
+      all.absolute = largest_in_lanes<Lanes>(m_own.absolute);
+      return all;
+    }
     all.identical = m_differs[m_flag] == 0;
     if (all.identical || m_merge == Merge::exact) return all;
     for (int i = 0; i < units; ++i) {
@@ -63,6 +76,7 @@ class TeamDifference {
   int m_unit;
   Merge m_merge;
   int m_half = 0, m_flag = 0;
+  StateDifference<Scalar> m_own;  // of the last step; of padded units none
 };
 
 }  // namespace elaphos::impl

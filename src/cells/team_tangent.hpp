@@ -15,7 +15,8 @@
 namespace elaphos::impl {
 
 /// Team scratch of `GatedTeamKernel`, laid out by hand: what all lanes of a segment share.
-template <class Gates, class Scalar, int Width, Sensitivity Carried, int Lanes = 1>
+template <class Gates, class Scalar, int Width, Sensitivity Carried,
+          class Input = TeamInput<Gates, Scalar, Width, 1, false>>
 struct GatedTeamScratch {
   static constexpr int states = Gates::states;
   static constexpr int late = Gates::late, early = Gates::count - late;
@@ -23,17 +24,17 @@ struct GatedTeamScratch {
   // a unit depends on the other states of all. Odd against bank conflicts.
   static constexpr bool full_rows = late > 0 && states > 1;
   static constexpr int jacobian_row = (full_rows ? states * Width : Width + states - 1) | 1;
-  static constexpr int state = 0;  // (2, Width): current and next h, in turn
+  static constexpr int input = 0;
+  // (2, Width): current and next h, in turn; where packs may begin.
+  static constexpr int state = (input + Input::scalars + 3) / 4 * 4;
   static constexpr int difference = state + 2 * Width;
   static constexpr int between =
-      difference + TeamDifference<Scalar, Width>::scalars;               // (Width): what late gates multiply
+      difference + TeamDifference<Scalar, Width, Width, false>::scalars;               // (Width): what late gates multiply
   static constexpr int between_gates = between + late * Width;           // (early, Width): its derivatives by gate
   static constexpr int jacobian = between_gates + late * early * Width;  // (states, Width, jacobian_row)
   static constexpr int jacobian_scalars = Carried == Sensitivity::dense ? Width * jacobian_row : 0;
   static constexpr int between_jacobian = jacobian + states * jacobian_scalars;  // (Width, jacobian_row)
-  // The input tile begins where packs may.
-  static constexpr int input = (between_jacobian + late * jacobian_scalars + 3) / 4 * 4;
-  static constexpr int scalars = input + TeamInput<Gates, Scalar, Width, Lanes>::scalars;
+  static constexpr int scalars = between_jacobian + late * jacobian_scalars;
   static constexpr std::size_t bytes = sizeof(Scalar) * scalars + sizeof(int) * 4;
 };
 

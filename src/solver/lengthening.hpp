@@ -51,6 +51,7 @@ struct LengthenSegments {
     nodes.segments.records[flat] = SegmentRecord<Scalar>{};
     nodes.active[flat] = flat;
     nodes.active_flags[flat] = Activity::active_now;
+    if (n == 0) nodes.reset_next_frontier(b);
   }
 };
 

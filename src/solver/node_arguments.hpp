@@ -25,14 +25,18 @@ struct NodeArguments {
   JacobianBlocks blocks;           ///< of diagonal (size 1) and block sensitivities
   Scalar* nodes;                   ///< (N, B, D), those that the last pass started from
   std::int64_t* frontier;          ///< (B): nodes 0..frontier are exact
+  std::int64_t* next_frontier;     ///< (B): the next pass's, N - 1 until it is searched
   Scalar* corrections;             ///< (N, B, D): M_{n-1} delta_{n-1}, what a node gets on top of its predecessor's end
   Scalar* scan_totals;             ///< composed maps of tiles of nodes
   std::int32_t* active_flags;      ///< (N, B), each an `Activity`
   Scalar correction_limit;         ///< what `corrections` add to a node is cut to this, entry by entry
   std::int32_t* is_near;              ///< (B), where corrections are damped, else null: the last were within tolerance
   std::int64_t* active;            ///< (N, B): the list that `segments.active` reads
+  std::int64_t* listed;            ///< how many are in it, while a device makes it
 
   KOKKOS_FUNCTION std::int64_t batch() const { return segments.problem.batch; }
+  /// Which segment of its sequence `flat` is.
+  KOKKOS_FUNCTION std::int64_t segment(std::int64_t flat) const { return quotient(flat, batch()); }
   KOKKOS_FUNCTION int state_size() const { return segments.problem.state_size; }
 
   /// The state at the end of segment n of sequence b, D numbers: Phi_n.
@@ -41,6 +45,9 @@ struct NodeArguments {
     if (t > segments.problem.steps) t = segments.problem.steps;
     return segments.problem.y + ((t - 1) * batch() + b) * state_size();
   }
+
+  /// Before a search for the next frontier: every node counts as exact.
+  KOKKOS_FUNCTION void reset_next_frontier(std::int64_t b) const { next_frontier[b] = segments.segments - 1; }
 
   /// Mismatch Phi_n - s_{n+1}, entry i; 0 where both have the same bits or the end is not finite (such an end corrects
   /// nobody downstream).

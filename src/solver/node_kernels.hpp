@@ -6,6 +6,7 @@
 #include "tally.hpp"
 
 #include <elaphos/impl/scalar.hpp>
+#include <elaphos/impl/unroll.hpp>
 #include <elaphos/warm_start.hpp>
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct StartFromGuess {
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
     const int D = nodes.state_size();
-    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const std::int64_t n = nodes.segment(flat), b = flat - n * nodes.batch();
     const Scalar* initial = nodes.segments.problem.y0 + b * D;
     for (int i = 0; i < D; ++i) {
       const Scalar guessed = n == 0 ? initial[i] : guess_of(n, b, i, initial[i]);
@@ -30,6 +31,7 @@ struct StartFromGuess {
     nodes.segments.records[flat] = SegmentRecord<Scalar>{};
     nodes.active[flat] = flat;
     nodes.active_flags[flat] = Activity::active_now;
+    if (n == 0) nodes.reset_next_frontier(b);
   }
 
  private:
@@ -55,7 +57,7 @@ struct KeepNodes {
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
     const int D = nodes.state_size();
-    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const std::int64_t n = nodes.segment(flat), b = flat - n * nodes.batch();
     const Scalar* from = completed && n > 0 ? nodes.end_of_segment(n - 1, b) : nodes.nodes + flat * D;
     for (int i = 0; i < D; ++i) kept[flat * D + i] = from[i];
   }
@@ -78,36 +80,98 @@ struct ClampSensitivities {
   }
 };
 
-/// Before a search for it: every node counts as exact.
+/// body(i, numbers) for entries 0..D-1 of some arrays, read several at a time: one after another, a thread of a device
+/// waits for memory D times.
+template <int arrays, class Scalar, class Body>
+KOKKOS_FORCEINLINE_FUNCTION void for_some_numbers(int D, const Scalar* const (&from)[arrays], const Body& body) {
+  constexpr int some = 8;
+  for (int first = 0; first < D; first += some) {
+    Scalar number[some][arrays];
+    ELAPHOS_UNROLL
+    for (int k = 0; k < some; ++k) {
+      const int i = first + k < D ? first + k : D - 1;
+      for (int a = 0; a < arrays; ++a) number[k][a] = from[a][i];
+    }
+    ELAPHOS_UNROLL
+    for (int k = 0; k < some; ++k) {
+      if (first + k < D) body(first + k, number[k]);
+    }
+  }
+}
+
+/// Whether D numbers are finite.
 template <class Scalar>
-struct ResetFrontier {
-  NodeArguments<Scalar> nodes;
-  KOKKOS_FUNCTION void operator()(std::int64_t b) const { nodes.frontier[b] = nodes.segments.segments - 1; }
-};
+KOKKOS_FORCEINLINE_FUNCTION bool finite(const Scalar* numbers, int D) {
+  bool all = true;
+  for_some_numbers<1>(D, {numbers}, [&](int, const Scalar(&number)[1]) { all = all && Kokkos::isfinite(number[0]); });
+  return all;
+}
 
 /// The frontier of every sequence: the first segment whose end is not, bit for bit, the node behind it, or that holds a
 /// tolerance merge; or the one before the first that was held back. All nodes up to it are exact, and so is its end
-/// where it holds no merge. (A minimum of integers: atomics do not make it depend on order.)
+/// where it holds no merge. (A minimum of integers: atomics do not make it depend on order.) 2 D words.
 template <class Scalar>
 struct FindFrontier {
   NodeArguments<Scalar> nodes;
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat) const {
-    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const std::int64_t n = nodes.segment(flat), b = flat - n * nodes.batch();
     if (nodes.frontier[b] < n) return;
     // A segment held back has not run from the node it has now: its end is an older node's.
     if (nodes.active_flags[flat] == Activity::held_back) return Kokkos::atomic_min(&nodes.frontier[b], n - 1);
     if (n == nodes.segments.segments - 1) return;  // there is no node behind it
     bool broken = nodes.segments.records[flat].jump != Scalar(0);
     if (!broken) {
-      const int D = nodes.state_size();
-      const Scalar* end = nodes.end_of_segment(n, b);
-      const Scalar* node = nodes.nodes + (flat + nodes.batch()) * D;
-      for (int i = 0; i < D; ++i) broken = broken || !same_bits(end[i], node[i]);
+      const Scalar* node = nodes.nodes + (flat + nodes.batch()) * nodes.state_size();
+      for_some_numbers<2>(nodes.state_size(), {nodes.end_of_segment(n, b), node},
+                          [&](int, const Scalar(&number)[2]) { broken = broken || !same_bits(number[0], number[1]); });
     }
     if (broken) Kokkos::atomic_min(&nodes.frontier[b], n);
   }
 };
+
+/// Moves one number of a node to its predecessor's end plus what is carried; whether its bits changed.
+template <class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION bool move_number(const NodeArguments<Scalar>& nodes, Scalar& number, Scalar end, Scalar old,
+                                             Scalar carried, Tally& tally) {
+  Scalar moved = end;
+  // Adding an exact zero could turn -0 into +0.
+  if (carried != Scalar(0)) {
+    const Scalar limit = nodes.correction_limit;
+    if (Kokkos::abs(carried) > limit) {
+      ++tally.clipped;
+      carried = carried > Scalar(0) ? limit : -limit;
+    }
+    moved += carried;
+  }
+  const Scalar scale = nodes.segments.absolute_tolerance + nodes.segments.relative_tolerance * Kokkos::abs(moved);
+  if (!same_bits(end, old)) tally.add_mismatch(end - old, scale);
+  if (same_bits(moved, old)) return false;
+  tally.add_correction(moved - old, scale);
+  number = moved;
+  return true;
+}
+
+/// An end that is not finite is the truth where its segment started from an exact node; elsewhere it only says that the
+/// node was a bad guess, and the node behind it keeps the guess it has, if that is any better.
+template <class Scalar>
+KOKKOS_FUNCTION bool keeps_guess(const Scalar* node, int D, Tally& tally) {
+  tally.add_unbounded();
+  return finite(node, D);
+}
+
+/// Adds a segment's run to the tally. Returns whether it has to be run anew whatever its node: the frontier's, where the
+/// node is exact and a jump behind it is not.
+template <class Scalar>
+KOKKOS_FUNCTION bool settle_record(SegmentRecord<Scalar>& record, std::int64_t n, std::int64_t frontier, Tally& tally) {
+  tally.add_run(record.steps_run, record.reached_end);
+  tally.add_residual(static_cast<double>(record.jump));
+  record.steps_run = 0;
+  record.exact_only = n <= frontier + 1 ? 1 : 0;
+  if (n != frontier || record.jump == Scalar(0)) return false;
+  record.must_run = 1;
+  return true;
+}
 
 /// Moves every node to its predecessor's end plus the carried correction, marks the segments whose node has changed,
 /// and tallies what the pass did. One (n, b) an index; D-long loops.
@@ -120,35 +184,22 @@ struct CorrectNodes {
   KOKKOS_FUNCTION void join(Tally& into, const Tally& from) const { into.merge(from); }
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat, Tally& tally) const {
-    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
-    SegmentRecord<Scalar>& record = nodes.segments.records[flat];
+    const std::int64_t n = nodes.segment(flat), b = flat - n * nodes.batch();
     Tally own;
-    own.add_run(record.steps_run, record.reached_end);
-    own.add_residual(static_cast<double>(record.jump));
-    record.steps_run = 0;
-
     const std::int64_t frontier = nodes.frontier[b];
     const bool waits = nodes.active_flags[flat] == Activity::held_back;
-    bool active = (n > 0 && move(flat, n, b, frontier, own)) || waits;
-    record.exact_only = n <= frontier + 1 ? 1 : 0;
-    if (n == frontier && record.jump != Scalar(0)) {
-      // The node is exact and a jump behind it is not: this stretch has to be run anew for the frontier to move on.
-      record.must_run = 1;
-      active = true;
-    }
+    const bool reruns = settle_record(nodes.segments.records[flat], n, frontier, own);
+    const bool active = (n > 0 && move(flat, n, b, frontier, own)) || waits || reruns;
     nodes.active_flags[flat] = active ? Activity::active_now : Activity::at_rest;
     if (active) ++own.active;
+    if (n == 0) nodes.reset_next_frontier(b);
+    if (n == nodes.segments.segments - 1) own.add_end(all_finite(nodes.end_of_segment(n, b)));
     if (nodes.is_near != nullptr && own.scaled > 1) Kokkos::atomic_store(&nodes.is_near[b], 0);
     tally.merge(own);
   }
 
  private:
-  KOKKOS_FUNCTION Scalar clipped(Scalar correction, Tally& tally) const {
-    const Scalar limit = nodes.correction_limit;
-    if (!(Kokkos::abs(correction) > limit)) return correction;
-    ++tally.clipped;
-    return correction > Scalar(0) ? limit : -limit;
-  }
+  KOKKOS_FUNCTION bool all_finite(const Scalar* state) const { return finite(state, nodes.state_size()); }
 
   // Returns whether the node's bits changed.
   KOKKOS_FUNCTION bool move(std::int64_t flat, std::int64_t n, std::int64_t b, std::int64_t frontier,
@@ -157,32 +208,14 @@ struct CorrectNodes {
     const Scalar* end = nodes.end_of_segment(n - 1, b);
     const Scalar* carried = nodes.corrections == nullptr ? nullptr : nodes.corrections + flat * D;
     Scalar* node = nodes.nodes + flat * D;
-    bool end_finite = true, carried_finite = nodes.segments.sensitivity != Sensitivity::none;
-    for (int i = 0; i < D; ++i) {
-      end_finite = end_finite && Kokkos::isfinite(end[i]);
-      if (carried_finite) carried_finite = Kokkos::isfinite(carried[i]);
-    }
-    // An end that is not finite is the truth where its segment started from an exact node; elsewhere it only says
-    // that the node was a bad guess, and the node behind it keeps the guess it has, if that is any better.
-    if (!end_finite && n - 1 > frontier) {
-      bool node_finite = true;
-      for (int i = 0; i < D; ++i) node_finite = node_finite && Kokkos::isfinite(node[i]);
-      tally.add_unbounded();
-      if (node_finite) return false;
-    }
+    const bool end_finite = all_finite(end);
+    const bool carried_finite = nodes.segments.sensitivity != Sensitivity::none && all_finite(carried);
+    tally.add_end(end_finite);
+    if (!end_finite && n - 1 > frontier && keeps_guess(node, D, tally)) return false;
     bool changed = false;
-    for (int i = 0; i < D; ++i) {
-      const Scalar old = node[i];
-      Scalar moved = end[i];
-      // Adding an exact zero could turn -0 into +0.
-      if (carried_finite && carried[i] != Scalar(0)) moved += clipped(carried[i], tally);
-      const Scalar scale = nodes.segments.absolute_tolerance + nodes.segments.relative_tolerance * Kokkos::abs(moved);
-      if (!same_bits(end[i], old)) tally.add_mismatch(static_cast<double>(end[i] - old), static_cast<double>(scale));
-      if (same_bits(moved, old)) continue;
-      changed = true;
-      tally.add_correction(static_cast<double>(moved - old), static_cast<double>(scale));
-      node[i] = moved;
-    }
+    for_some_numbers<3>(D, {end, node, carried_finite ? carried : end}, [&](int i, const Scalar(&number)[3]) {
+      changed |= move_number(nodes, node[i], number[0], number[1], carried_finite ? number[2] : Scalar(0), tally);
+    });
     return changed;
   }
 };
@@ -231,7 +264,7 @@ struct RestartBehindFrontier {
   bool from_frontier;
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& active) const {
-    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const std::int64_t n = nodes.segment(flat), b = flat - n * nodes.batch();
     const std::int64_t known = nodes.frontier[b] + 1;
     if (n >= known) {
       nodes.segments.records[flat].must_run = 1;
@@ -252,7 +285,7 @@ struct MarkCompletion {
   NodeArguments<Scalar> nodes;
 
   KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& unfinished) const {
-    const std::int64_t n = flat / nodes.batch(), b = flat % nodes.batch();
+    const std::int64_t n = nodes.segment(flat), b = flat - n * nodes.batch();
     const std::int64_t frontier = nodes.frontier[b];
     // Without a jump in the frontier's segment, the correction has made the next node its exact end.
     const bool jump = nodes.segments.records[frontier * nodes.batch() + b].jump != Scalar(0);
@@ -262,7 +295,7 @@ struct MarkCompletion {
   }
 };
 
-/// Sums up the runs of a pass that no correction follows.
+/// Sums up the runs of a pass that no correction follows, and looks at the segments' ends.
 template <class Scalar>
 struct TallyRuns {
   using value_type = Tally;
@@ -274,6 +307,8 @@ struct TallyRuns {
     const SegmentRecord<Scalar>& record = nodes.segments.records[flat];
     tally.add_run(record.steps_run, record.reached_end);
     tally.add_residual(static_cast<double>(record.jump));
+    const std::int64_t n = nodes.segment(flat);
+    tally.add_end(finite(nodes.end_of_segment(n, flat - n * nodes.batch()), nodes.state_size()));
   }
 };
 
@@ -296,22 +331,6 @@ struct FirstNonFinite {
     for (int i = 0; i < state_size; ++i) {
       if (!Kokkos::isfinite(y[entry * state_size + i])) {
         first = entry;
-        return;
-      }
-    }
-  }
-};
-
-/// Segment ends that are not finite: a cheap look before the whole trajectory is searched.
-template <class Scalar>
-struct CountNonFiniteEnds {
-  NodeArguments<Scalar> nodes;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t flat, std::int64_t& count) const {
-    const Scalar* end = nodes.end_of_segment(flat / nodes.batch(), flat % nodes.batch());
-    for (int i = 0; i < nodes.state_size(); ++i) {
-      if (!Kokkos::isfinite(end[i])) {
-        ++count;
         return;
       }
     }

@@ -115,7 +115,7 @@ class QueuedSolver {
   QueuedSolver(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                const Problem<Scalar>& problem, const SolveOptions& options, const Plan& plan,
                Workspace<ExecutionSpace>& workspace, QueuedReport* report)
-      : m_options(options), m_kernels(exec, propagator, problem, options, plan, workspace), m_report(report) {
+      : m_options(options), m_kernels(exec, propagator, problem, options, plan, workspace, Decisions::device), m_report(report) {
     m_progress = m_kernels.template reserve<QueuedProgress>(Buffer::progress, 1);
     m_passes = m_kernels.is_loop() ? 1 : options.max_iterations;
   }

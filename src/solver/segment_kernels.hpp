@@ -5,17 +5,22 @@
 #include "../execution_spaces.hpp"
 #include "lengthening.hpp"
 #include "little_work.hpp"
-#include "node_kernels.hpp"
 #include "node_scan.hpp"
+#include "number_kernels.hpp"
 
 #include <elaphos/impl/propagator.hpp>
+#include <elaphos/impl/runs_on_host.hpp>
 #include <elaphos/options.hpp>
 #include <elaphos/plan.hpp>
 #include <elaphos/workspace.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace elaphos::impl {
+
+/// Who reads what a pass has come to.
+enum class Decisions { host, device };
 
 /// The kernels of a solve on the caller's instance, and their memory. Decides nothing, and waits only to read something
 /// back: what follows upon what is a solver's business.
@@ -24,17 +29,25 @@ class SegmentKernels {
  public:
   SegmentKernels(const ExecutionSpace& exec, const Propagator<ExecutionSpace, Scalar>& propagator,
                  const Problem<Scalar>& problem, const SolveOptions& options, const Plan& plan,
-                 Workspace<ExecutionSpace>& workspace)
-      : m_exec(exec), m_propagator(propagator), m_workspace(workspace), m_count(plan.segments * problem.batch) {
+                 Workspace<ExecutionSpace>& workspace, Decisions read_by)
+      : m_exec(exec),
+        m_propagator(propagator),
+        m_workspace(workspace),
+        m_read_by(read_by),
+        m_count(plan.segments * problem.batch) {
     const std::size_t segments = static_cast<std::size_t>(m_count);
     const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
     const Tolerance tolerance = options.tolerance.value_or(Tolerance::default_for<Scalar>());
     m_nodes.nodes = reserve<Scalar>(Buffer::nodes, states);
-    m_nodes.frontier = reserve<std::int64_t>(Buffer::frontier, static_cast<std::size_t>(problem.batch));
+    const std::size_t batch = static_cast<std::size_t>(problem.batch);
+    m_nodes.frontier = reserve<std::int64_t>(Buffer::frontier, 2 * batch + 1);
+    m_nodes.next_frontier = m_nodes.frontier + batch;
+    m_nodes.listed = m_nodes.next_frontier + batch;
     m_nodes.active = reserve<std::int64_t>(Buffer::active, segments);
     m_nodes.active_flags = reserve<std::int32_t>(Buffer::active_flags, segments);
     m_nodes.correction_limit = static_cast<Scalar>(options.correction_limit);
-    m_tally = reserve<Tally>(Buffer::tallies, 1);
+    m_tally =
+        read_by == Decisions::host ? workspace.template reserve_shared<Tally>() : reserve<Tally>(Buffer::tallies, 1);
     m_nodes.segments = {problem,
                         plan.segments,
                         plan.steps_per_segment,
@@ -59,7 +72,7 @@ class SegmentKernels {
   bool is_loop() const { return m_nodes.segments.segments == 1; }
   /// N B.
   std::int64_t count() const { return m_count; }
-  /// On the device: what the last `correct` or `tally_runs` counted.
+  /// What the last `correct` or `tally_runs` counted: for whom it was asked.
   const Tally* tally() const { return m_tally; }
 
   template <class T>
@@ -105,8 +118,13 @@ class SegmentKernels {
   }
 
   void find_frontier() {
-    for_each("Elaphos::reset_frontier", problem().batch, ResetFrontier<Scalar>{m_nodes});
-    if (!is_loop()) for_each_segment("Elaphos::find_frontier", FindFrontier<Scalar>{m_nodes});
+    std::swap(m_nodes.frontier, m_nodes.next_frontier);
+    if (is_loop()) return;
+    if constexpr (by_numbers) {
+      for_each("Elaphos::find_frontier", m_count * problem().state_size, FindFrontierByNumbers<Scalar>{m_nodes});
+    } else {
+      for_each_segment("Elaphos::find_frontier", FindFrontier<Scalar>{m_nodes});
+    }
   }
 
   /// For what `correct` adds to the ends; nothing without sensitivities.
@@ -115,8 +133,12 @@ class SegmentKernels {
   }
 
   void correct() {
-    reduce("Elaphos::correct_nodes", m_count, CorrectNodes<Scalar>{m_nodes}, m_tally);
-    list_active();
+    if constexpr (by_numbers) {
+      tally_by("Elaphos::correct_nodes", m_count * problem().state_size, CorrectNumbers<Scalar>{m_nodes});
+    } else {
+      tally_by("Elaphos::correct_nodes", m_count, CorrectNodes<Scalar>{m_nodes});
+      if (!is_loop()) list_active();  // a loop is over after its one pass
+    }
   }
 
   void list_active() {
@@ -133,16 +155,12 @@ class SegmentKernels {
     for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
   }
 
-  void tally_runs() { reduce("Elaphos::tally_runs", m_count, TallyRuns<Scalar>{m_nodes}, m_tally); }
+  void tally_runs() { tally_by("Elaphos::tally_runs", m_count, TallyRuns<Scalar>{m_nodes}); }
 
   /// Waits for it.
-  Tally read_tally() const {
-    Kokkos::View<Tally, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged> on_device(m_tally);
-    Tally tally;
-    Kokkos::View<Tally, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> on_host(&tally);
-    Kokkos::deep_copy(m_exec, on_host, on_device);
+  const Tally& read_tally() const {
     m_exec.fence("Elaphos::read_tally");
-    return tally;
+    return *m_tally;
   }
 
   template <class Kernel>
@@ -156,15 +174,15 @@ class SegmentKernels {
     Kokkos::parallel_for(label, Segments(m_exec, 0, range), kernel);
   }
 
-  /// Leaves the result on the device.
-  template <class Kernel, class Value>
+  /// Leaves the result in `Space`.
+  template <class Space = typename ExecutionSpace::memory_space, class Kernel, class Value>
   void reduce(const char* label, std::int64_t range, const Kernel& kernel, Value* result) const {
     if (is_little_work<ExecutionSpace>(range)) {
       *result = reduce_each<Value>(range, kernel);
       return;
     }
-    Kokkos::View<Value, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged> on_device(result);
-    Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, on_device);
+    Kokkos::View<Value, Space, Kokkos::MemoryUnmanaged> there(result);
+    Kokkos::parallel_reduce(label, Segments(m_exec, 0, range), kernel, there);
   }
 
   /// Reduces to an integer, and waits for it.
@@ -177,11 +195,22 @@ class SegmentKernels {
   }
 
  private:
+  template <class Kernel>
+  void tally_by(const char* label, std::int64_t range, const Kernel& kernel) const {
+    if (m_read_by == Decisions::host) {
+      reduce<Kokkos::SharedHostPinnedSpace>(label, range, kernel, m_tally);
+    } else {
+      reduce(label, range, kernel, m_tally);
+    }
+  }
+
+  static constexpr bool by_numbers = !runs_on_host<ExecutionSpace>;
   using Segments = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
   const ExecutionSpace& m_exec;
   const Propagator<ExecutionSpace, Scalar>& m_propagator;
   Workspace<ExecutionSpace>& m_workspace;
+  Decisions m_read_by;
   std::int64_t m_count;
   NodeArguments<Scalar> m_nodes{};
   Tally* m_tally = nullptr;

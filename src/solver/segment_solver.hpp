@@ -31,7 +31,7 @@ class SegmentSolver {
         m_escalations(escalations),
         m_warm_start(warm_start),
         m_clock(exec, options.measure_time),
-        m_kernels(exec, propagator, problem, options, plan, workspace),
+        m_kernels(exec, propagator, problem, options, plan, workspace, Decisions::host),
         m_workers(propagator.parallel_workers(exec)) {
     m_report.status = SolveStatus::running;
     m_report.plan = plan;
@@ -114,6 +114,7 @@ class SegmentSolver {
     pass.max_correction = tally.correction;
     m_report.passes.push_back(pass);
     segments.active_count = tally.active;
+    m_non_finite_ends = tally.non_finite;
     judge(tally);
     m_scaled_before = tally.scaled;
   }
@@ -220,6 +221,7 @@ class SegmentSolver {
 
   // A few workers take several rounds for a pass. Before a second one, in which nothing may merge, a round tells.
   bool a_probe_pays() const {
+    if (!runs_on_host<ExecutionSpace>) return false;
     return may_stall() && m_kernels.segments().sensitivity == Sensitivity::none && m_workers <= most_probing_workers &&
            m_kernels.segments().active_count > 2 * m_workers && m_options.max_iterations > 2;
   }
@@ -282,6 +284,7 @@ class SegmentSolver {
     m_clock.stop(&PhaseSeconds::complete);
     m_report.status = SolveStatus::completed_sequentially;
     m_report.completion_steps = tally.steps;
+    m_non_finite_ends = tally.non_finite;
     m_report.longest_completion = tally.longest_run;
     m_report.max_residual = 0;
     m_report.error_estimate = 0;
@@ -324,9 +327,7 @@ class SegmentSolver {
 
   void find_non_finite() {
     const Problem<Scalar>& problem = m_kernels.problem();
-    const std::int64_t ends = m_kernels.reduce_and_wait("Elaphos::count_non_finite_ends", m_kernels.count(),
-                                                        CountNonFiniteEnds<Scalar>{m_kernels.nodes()});
-    if (ends == 0) return;
+    if (m_non_finite_ends == 0) return;
     const std::int64_t first =
         m_kernels.reduce_and_wait("Elaphos::first_non_finite", problem.steps * problem.batch,
                                   FirstNonFinite<Scalar>{problem.y, problem.state_size});
@@ -345,6 +346,7 @@ class SegmentSolver {
   bool m_near = false;  // the last correction was within tolerance
   std::int64_t m_workers;
   std::int64_t m_probing = 0;  // segments of the second pass, where that is a probe
+  std::int64_t m_non_finite_ends = 0;
   bool m_finished = false;
   bool m_completing = false;
   SolveReport m_report{};

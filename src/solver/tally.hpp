@@ -16,6 +16,7 @@ struct Tally {
   std::int64_t reached_end = 0;     ///< segments whose run no merge stopped
   std::int64_t active = 0;          ///< segments to advance in the next pass
   std::int64_t clipped = 0;         ///< entries of corrections that were cut
+  std::int64_t non_finite = 0;      ///< segments' ends that are not finite
   double correction = 0;            ///< largest |new node - old node|
   double residual = 0;              ///< largest jump at a node or at a merge
   double scaled = 0;                ///< largest correction or jump at a node, over its tolerance
@@ -29,13 +30,16 @@ struct Tally {
     if (steps_run > 0) reached_end += to_the_end;
   }
   KOKKOS_FUNCTION void add_residual(double jump) { raise(residual, Kokkos::abs(jump)); }
-  KOKKOS_FUNCTION void add_correction(double moved_by, double tolerance) {
-    raise(correction, Kokkos::abs(moved_by));
-    raise(scaled, Kokkos::abs(moved_by) / tolerance);
+  KOKKOS_FUNCTION void add_end(bool finite) { non_finite += finite ? 0 : 1; }
+  template <class Scalar>
+  KOKKOS_FUNCTION void add_correction(Scalar moved_by, Scalar tolerance) {
+    raise(correction, static_cast<double>(Kokkos::abs(moved_by)));
+    raise(scaled, static_cast<double>(Kokkos::abs(moved_by) / tolerance));
   }
-  KOKKOS_FUNCTION void add_mismatch(double mismatch, double tolerance) {
-    raise(residual, Kokkos::abs(mismatch));
-    raise(scaled, Kokkos::abs(mismatch) / tolerance);
+  template <class Scalar>
+  KOKKOS_FUNCTION void add_mismatch(Scalar mismatch, Scalar tolerance) {
+    raise(residual, static_cast<double>(Kokkos::abs(mismatch)));
+    raise(scaled, static_cast<double>(Kokkos::abs(mismatch) / tolerance));
   }
   /// A node that could not be corrected: nothing is known about how far off it is.
   KOKKOS_FUNCTION void add_unbounded() {
@@ -46,6 +50,7 @@ struct Tally {
     reached_end += other.reached_end;
     active += other.active;
     clipped += other.clipped;
+    non_finite += other.non_finite;
     if (other.longest_run > longest_run) longest_run = other.longest_run;
     raise(correction, other.correction);
     raise(residual, other.residual);

@@ -43,6 +43,9 @@ class MergeTest {
 
   KOKKOS_FUNCTION bool possible() const { return m_possible; }
 
+  /// Whether only a bitwise meeting counts.
+  KOKKOS_FUNCTION bool exact_only() const { return !m_within_tolerance; }
+
   /// Whether the segment may stop after this step; `jump()` is then what the merge leaves.
   KOKKOS_FUNCTION bool merged(const StateDifference<Scalar>& difference) {
     if (difference.identical) {

@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_SEGMENT_ARGUMENTS_HPP
 
 #include <elaphos/impl/problem.hpp>
+#include <elaphos/impl/quotient.hpp>
 #include <elaphos/plan.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -65,11 +66,11 @@ struct SegmentRange {
 template <class Scalar>
 KOKKOS_INLINE_FUNCTION SegmentRange segment_range(const SegmentArguments<Scalar>& arguments, std::int64_t index) {
   const std::int64_t flat = arguments.active[index];
-  const std::int64_t segment = flat / arguments.problem.batch;
+  const std::int64_t segment = quotient(flat, arguments.problem.batch);
   const std::int64_t begin = segment * arguments.steps_per_segment;
   std::int64_t end = begin + arguments.steps_per_segment;
   if (arguments.pass == Pass::complete || end > arguments.problem.steps) end = arguments.problem.steps;
-  return {flat, flat % arguments.problem.batch, begin, end};
+  return {flat, flat - segment * arguments.problem.batch, begin, end};
 }
 
 }  // namespace elaphos::impl

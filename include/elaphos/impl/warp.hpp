@@ -41,6 +41,17 @@ KOKKOS_FORCEINLINE_FUNCTION void sync_warp([[maybe_unused]] const Member& member
 #endif
 }
 
+/// The same for some whole warps of a team, `threads` in all, which have the barrier `id` to themselves; 0 is the team's.
+template <int id, int threads, class Member>
+KOKKOS_FORCEINLINE_FUNCTION void sync_warps([[maybe_unused]] const Member& member) {
+  static_assert(id > 0 && threads % warp_size == 0);
+#if ELAPHOS_HAS_WARPS
+  asm volatile("bar.sync %0, %1;" ::"n"(id), "n"(threads) : "memory");
+#else
+  member.team_barrier();
+#endif
+}
+
 /// Begins to copy a value of 4, 8 or 16 bytes from memory to scratch memory, past the registers where a device can; it is
 /// there after `wait_for_copies`, for this thread.
 template <class Value>
@@ -58,6 +69,35 @@ KOKKOS_FORCEINLINE_FUNCTION void wait_for_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
+}
+
+/// Whether any of a warp's first `lanes` threads, which call it together, says so; where there are no warps, this one.
+template <int lanes>
+KOKKOS_FORCEINLINE_FUNCTION bool any_in_lanes(bool own) {
+#if ELAPHOS_HAS_WARPS
+  return __any_sync(0xffffffffu >> (warp_size - lanes), own) != 0;
+#else
+  return own;
+#endif
+}
+
+/// The largest of their numbers, none of which is negative or NaN; `lanes` is a power of two.
+template <int lanes, class Scalar>
+KOKKOS_FORCEINLINE_FUNCTION Scalar largest_in_lanes(Scalar own) {
+#if ELAPHOS_HAS_WARPS
+  constexpr unsigned threads = 0xffffffffu >> (warp_size - lanes);
+#if __CUDA_ARCH__ >= 800
+  if constexpr (std::is_same_v<Scalar, float>) {
+    return __uint_as_float(__reduce_max_sync(threads, __float_as_uint(own)));  // ordered as their bits are
+  }
+#endif
+  ELAPHOS_UNROLL
+  for (int distance = 1; distance < lanes; distance *= 2) {
+    const Scalar other = __shfl_xor_sync(threads, own, distance);
+    if (other > own) own = other;
+  }
+#endif
+  return own;
 }
 
 #if ELAPHOS_HAS_WARPS
