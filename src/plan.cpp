@@ -24,7 +24,9 @@ bool loop_is_best(const PlanRequest& request, const impl::PlannerThresholds& at)
 }
 
 std::int64_t segments_for_workers(const PlanRequest& request, const impl::PlannerThresholds& at) {
-  return divide_up(request.parallel_workers * at.segments_per_worker, request.batch);
+  const std::int64_t all = request.parallel_workers * at.segments_per_worker;
+  // Some a worker balance each other; of one a worker none may be left over for a second round.
+  return at.segments_per_worker > 1 ? divide_up(all, request.batch) : std::max<std::int64_t>(1, all / request.batch);
 }
 
 std::int64_t most_segments(const PlanRequest& request, const impl::PlannerThresholds& at) {

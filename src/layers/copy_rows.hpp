@@ -26,27 +26,30 @@ struct RowPlace {
 
 /// A work item takes `chunk` neighbouring units of a row: all of them on a host, so that it divides by B once a row; on
 /// a device a number, or the four that share random words.
-template <class Scalar, bool Masked>
+template <class Scalar>
 struct CopyRows {
   RowCopy<Scalar> rows;
   DropoutMask<Scalar> mask;
   int first;  // rows.offset, with dropout rounded down to a unit at which a call of Philox begins
   int chunk;
   std::int64_t chunks;
+  bool masked;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const std::int64_t row = index / chunks;
-    const RowPlace place = Masked || rows.reversed ? place_of(row) : RowPlace{};
+    const RowPlace place = masked || rows.reversed ? place_of(row) : RowPlace{};
     const Scalar* from = rows.from + (rows.reversed ? place.mirror : row) * rows.from_width;
     Scalar* to = rows.to + row * rows.to_width;
     const int begin = first + static_cast<int>(index % chunks) * chunk;
     const int last = rows.offset + rows.count;
     const int end = begin + chunk < last ? begin + chunk : last;
-    if constexpr (Masked) {
-      for (int unit = begin; unit < end; unit += units_of_a_call) copy_masked(from, to, place, unit, end);
-    } else {
-      for (int unit = begin; unit < end; ++unit) to[unit] = from[unit - rows.offset];
+    if constexpr (!std::is_same_v<Scalar, bool>) {
+      if (masked) {
+        for (int unit = begin; unit < end; unit += units_of_a_call) copy_masked(from, to, place, unit, end);
+        return;
+      }
     }
+    for (int unit = begin; unit < end; ++unit) to[unit] = from[unit - rows.offset];
   }
 
   KOKKOS_FUNCTION RowPlace place_of(std::int64_t row) const {
@@ -82,25 +85,18 @@ struct CopyFinalStates {
   }
 };
 
-template <bool Masked, class ExecutionSpace, class Scalar>
-void launch_copy(const ExecutionSpace& exec, const RowCopy<Scalar>& copy, const DropoutMask<Scalar>& mask) {
-  const int first = Masked ? copy.offset - copy.offset % units_of_a_call : copy.offset;
+template <class ExecutionSpace, class Scalar>
+void copy_rows(const ExecutionSpace& exec, const RowCopy<Scalar>& copy, const DropoutMask<Scalar>& mask) {
+  const bool masked = mask.threshold != 0;
+  const int first = masked ? copy.offset - copy.offset % units_of_a_call : copy.offset;
   const int units = copy.offset + copy.count - first;
-  const int chunk = runs_on_host<ExecutionSpace> ? units : Masked ? units_of_a_call : 1;
+  const int chunk = runs_on_host<ExecutionSpace> ? units : masked ? units_of_a_call : 1;
   const std::int64_t rows = copy.steps * copy.batch;
   if (rows == 0 || copy.count == 0) return;
   const std::int64_t chunks = divide_up(std::int64_t(units), std::int64_t(chunk));
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for("Elaphos::copy_rows", Policy(exec, 0, rows * chunks),
-                       CopyRows<Scalar, Masked>{copy, mask, first, chunk, chunks});
-}
-
-template <class ExecutionSpace, class Scalar>
-void copy_rows(const ExecutionSpace& exec, const RowCopy<Scalar>& copy, const DropoutMask<Scalar>& mask) {
-  if constexpr (!std::is_same_v<Scalar, bool>) {
-    if (mask.threshold != 0) return launch_copy<true>(exec, copy, mask);
-  }
-  launch_copy<false>(exec, copy, mask);
+                       CopyRows<Scalar>{copy, mask, first, chunk, chunks, masked});
 }
 
 template <class ExecutionSpace, class Scalar>

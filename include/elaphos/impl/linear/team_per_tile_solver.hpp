@@ -44,7 +44,9 @@ class TeamPerTileSolver {
 
  private:
   using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
-  using Kernel = TeamPerTile<typename Policy::member_type, Scalar, size>;
+  // Blocks of at most so many numbers, as few kernels as do: speed is not what this plan is for.
+  static constexpr int width = size == 1 ? 1 : size <= 4 ? 4 : size <= 16 ? 16 : widest_block;
+  using Kernel = TeamPerTile<typename Policy::member_type, Scalar, width>;
 
   static std::size_t bytes(const TileScratchLayout& layout) {
     return team_per_tile_scratch_bytes(sizeof(Scalar), layout.steps, layout.blocks, layout.block_size) + 16;
