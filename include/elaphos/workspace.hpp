@@ -78,10 +78,10 @@ class Workspace {
     return reinterpret_cast<T*>(buffer.data());
   }
 
-  /// Not for callers: the same for one record that kernels write and the host reads, without a copy in between.
+  /// Not for callers: the same for records that kernels write and the host reads, without a copy in between.
   template <class T>
-  T* reserve_shared() {
-    if (m_shared.extent(0) < sizeof(T)) m_shared = SharedBytes("Elaphos::workspace", sizeof(T));
+  T* reserve_shared(std::size_t count) {
+    if (m_shared.extent(0) < count * sizeof(T)) m_shared = SharedBytes("Elaphos::workspace", count * sizeof(T));
     return reinterpret_cast<T*>(m_shared.data());
   }
 

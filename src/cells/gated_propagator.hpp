@@ -45,12 +45,12 @@ int padded_width(int hidden_size) {
 }
 
 /// Teams that share a multiprocessor's registers: where others make the inputs as many as four schedulers have registers
-/// for, each 512 for every lane, of which a lane needs its weights and some 56 more, or 40 where they are many; else of
+/// for, each 512 for every lane, of which a lane needs its weights and some 72 more, or 40 where they are many; else of
 /// eight warps, or one of more.
 template <class Kernel>
 constexpr int resident_teams() {
   if (!Kernel::produced) return Kernel::team_size <= warp_size ? 8 : std::max(1, 256 / Kernel::team_size);
-  const int words = Kernel::lane_words + (Kernel::lane_words < 96 ? 56 : 40);
+  const int words = Kernel::lane_words + (Kernel::lane_words < 96 ? 72 : 40);
   return std::max(1, 4 * (512 / words) / (Kernel::team_size / warp_size));
 }
 

@@ -96,6 +96,20 @@ KOKKOS_INLINE_FUNCTION std::int64_t damped_scratch_entries(bool dense, std::int6
   return 2 * state_size + (dense ? 4 * state_size * state_size : 0);
 }
 
+/// Room for it in the workspace of a solve's kernels; nothing has been damped yet.
+template <class Scalar, class Kernels>
+DampingState<Scalar> reserve_damping(Kernels& kernels) {
+  const auto& problem = kernels.problem();
+  const bool dense = kernels.segments().sensitivity == Sensitivity::dense;
+  const std::size_t segments = static_cast<std::size_t>(kernels.count());
+  const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
+  const std::size_t scratch =
+      static_cast<std::size_t>(problem.batch * damped_scratch_entries(dense, problem.state_size));
+  Scalar* const strength = kernels.template reserve<Scalar>(Buffer::damping, segments + 2 * states + scratch);
+  Scalar* const predicted = strength + segments;
+  return {strength, predicted, predicted + states, predicted + 2 * states, Scalar(1), false};
+}
+
 /// One sequence a team, node after node, its threads over rows: nodes are few. Per node D^2 + 4 D words and about
 /// 4 D^3 multiply-adds (dense), 6 D words and D divisions (diagonal).
 template <class ExecutionSpace, class Scalar>

@@ -46,8 +46,8 @@ class SegmentKernels {
     m_nodes.active = reserve<std::int64_t>(Buffer::active, segments);
     m_nodes.active_flags = reserve<std::int32_t>(Buffer::active_flags, segments);
     m_nodes.correction_limit = static_cast<Scalar>(options.correction_limit);
-    m_tally =
-        read_by == Decisions::host ? workspace.template reserve_shared<Tally>() : reserve<Tally>(Buffer::tallies, 1);
+    m_tallies = read_by == Decisions::host ? workspace.template reserve_shared<Tally>(tallies_kept)
+                                           : reserve<Tally>(Buffer::tallies, tallies_kept);
     m_nodes.segments = {problem,
                         plan.segments,
                         plan.steps_per_segment,
@@ -69,11 +69,12 @@ class SegmentKernels {
   SegmentArguments<Scalar>& segments() { return m_nodes.segments; }
   const SegmentArguments<Scalar>& segments() const { return m_nodes.segments; }
   const Problem<Scalar>& problem() const { return m_nodes.segments.problem; }
+  bool steps_by_host() const { return m_propagator.steps_by_host(); }
   bool is_loop() const { return m_nodes.segments.segments == 1; }
   /// N B.
   std::int64_t count() const { return m_count; }
-  /// What the last `correct` or `tally_runs` counted: for whom it was asked.
-  const Tally* tally() const { return m_tally; }
+  /// What the last `correct` or `tally_runs` counted, in the memory of whoever reads it.
+  const Tally* tally() const { return m_tallies; }
 
   template <class T>
   T* reserve(Buffer which, std::size_t count) {
@@ -132,11 +133,11 @@ class SegmentKernels {
     if (!is_loop() && m_nodes.segments.sensitivity != Sensitivity::none) scan_nodes<ExecutionSpace>(m_exec, m_nodes);
   }
 
-  void correct() {
+  void correct(int slot = 0) {
     if constexpr (by_numbers) {
-      tally_by("Elaphos::correct_nodes", m_count * problem().state_size, CorrectNumbers<Scalar>{m_nodes});
+      tally_by("Elaphos::correct_nodes", m_count * problem().state_size, CorrectNumbers<Scalar>{m_nodes}, slot);
     } else {
-      tally_by("Elaphos::correct_nodes", m_count, CorrectNodes<Scalar>{m_nodes});
+      tally_by("Elaphos::correct_nodes", m_count, CorrectNodes<Scalar>{m_nodes}, slot);
       if (!is_loop()) list_active();  // a loop is over after its one pass
     }
   }
@@ -155,13 +156,16 @@ class SegmentKernels {
     for_each_segment("Elaphos::restart_all", RestartAll<Scalar>{m_nodes});
   }
 
-  void tally_runs() { tally_by("Elaphos::tally_runs", m_count, TallyRuns<Scalar>{m_nodes}); }
+  void tally_runs() { tally_by("Elaphos::tally_runs", m_count, TallyRuns<Scalar>{m_nodes}, 0); }
 
-  /// Waits for it.
-  const Tally& read_tally() const {
+  /// Waits for what has been enqueued.
+  const Tally& read_tally(int slot = 0) const {
     m_exec.fence("Elaphos::read_tally");
-    return *m_tally;
+    return m_tallies[slot];
   }
+
+  /// How many segments a device has listed, for passes that are enqueued before the host knows; back to the host's number.
+  void count_on_device(bool yes) { m_nodes.segments.active_on_device = yes ? m_nodes.listed : nullptr; }
 
   template <class Kernel>
   void for_each_segment(const char* label, const Kernel& kernel) const {
@@ -196,11 +200,11 @@ class SegmentKernels {
 
  private:
   template <class Kernel>
-  void tally_by(const char* label, std::int64_t range, const Kernel& kernel) const {
+  void tally_by(const char* label, std::int64_t range, const Kernel& kernel, int slot) const {
     if (m_read_by == Decisions::host) {
-      reduce<Kokkos::SharedHostPinnedSpace>(label, range, kernel, m_tally);
+      reduce<Kokkos::SharedHostPinnedSpace>(label, range, kernel, m_tallies + slot);
     } else {
-      reduce(label, range, kernel, m_tally);
+      reduce(label, range, kernel, m_tallies + slot);
     }
   }
 
@@ -213,7 +217,8 @@ class SegmentKernels {
   Decisions m_read_by;
   std::int64_t m_count;
   NodeArguments<Scalar> m_nodes{};
-  Tally* m_tally = nullptr;
+  static constexpr int tallies_kept = 2;  // of two passes at most, before they are read
+  Tally* m_tallies = nullptr;
 };
 
 }  // namespace elaphos::impl

@@ -45,6 +45,7 @@ class SegmentSolver {
     const Problem<Scalar>& problem = m_kernels.problem();
     if (m_warm_start != nullptr) stored = m_warm_start->stored_for(problem.batch, problem.state_size);
     m_kernels.start(m_options.initial_guess, stored);
+    if (two_passes_are_sure()) first_two_passes();
     while (!m_finished) {
       propagate_and_correct();
       observe();
@@ -66,21 +67,12 @@ class SegmentSolver {
   using Sequences = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
 
   void keep_damping() {
-    const Problem<Scalar>& problem = m_kernels.problem();
-    const std::size_t scratch = static_cast<std::size_t>(
-        problem.batch *
-        damped_scratch_entries(m_kernels.segments().sensitivity == Sensitivity::dense, problem.state_size));
-    const std::size_t segments = static_cast<std::size_t>(m_kernels.count());
-    const std::size_t states = segments * static_cast<std::size_t>(problem.state_size);
-    m_damping.strength = m_kernels.template reserve<Scalar>(Buffer::damping, segments + 2 * states + scratch);
-    m_damping.predicted = m_damping.strength + segments;
-    m_damping.moved = m_damping.predicted + states;
-    m_damping.scratch = m_damping.moved + states;
-    m_damping.reach = 1;
+    m_damping = reserve_damping<Scalar>(m_kernels);
+    const std::int64_t batch = m_kernels.problem().batch;
     std::int32_t* const is_near =
-        m_kernels.template reserve<std::int32_t>(Buffer::is_near, static_cast<std::size_t>(problem.batch));
+        m_kernels.template reserve<std::int32_t>(Buffer::is_near, static_cast<std::size_t>(batch));
     m_kernels.nodes().is_near = is_near;
-    m_kernels.for_each("Elaphos::start_damping", problem.batch, ClearFlags{is_near});
+    m_kernels.for_each("Elaphos::start_damping", batch, ClearFlags{is_near});
   }
 
   void scan() {
@@ -96,9 +88,6 @@ class SegmentSolver {
 
   void propagate_and_correct() {
     Kokkos::Profiling::ScopedRegion region("Elaphos::pass");
-    SegmentArguments<Scalar>& segments = m_kernels.segments();
-    PassReport pass;
-    pass.active_segments = segments.active_count;
     m_clock.start();
     m_kernels.propagate();
     m_clock.stop(&PhaseSeconds::propagate);
@@ -108,12 +97,39 @@ class SegmentSolver {
     m_kernels.correct();
     const Tally tally = m_kernels.read_tally();
     m_clock.stop(&PhaseSeconds::correct);
+    take(tally);
+  }
 
+  // Whether nothing is decided after a first pass but that all segments whose node has moved are run again.
+  bool two_passes_are_sure() const {
+    const bool exact = m_report.plan.merge == Merge::exact && m_kernels.segments().sensitivity == Sensitivity::none;
+    return !runs_on_host<ExecutionSpace> && exact && !m_kernels.is_loop() && !m_kernels.steps_by_host() &&
+           !m_options.observer && !m_options.measure_time && m_options.max_iterations > 1;
+  }
+
+  // Both are enqueued before either is looked at: a device waits some ten microseconds for the host's next word.
+  void first_two_passes() {
+    for (const int pass : {0, 1}) {
+      Kokkos::Profiling::ScopedRegion region("Elaphos::pass");
+      m_kernels.count_on_device(pass > 0);
+      m_kernels.propagate();
+      m_kernels.find_frontier();
+      m_kernels.correct(pass);
+    }
+    m_kernels.count_on_device(false);
+    take(m_kernels.read_tally(0));
+    if (!m_finished) take(m_kernels.read_tally(1));
+  }
+
+  // A pass is over.
+  void take(const Tally& tally) {
+    PassReport pass;
+    pass.active_segments = m_kernels.segments().active_count;
     pass.steps = tally.steps;
     pass.longest_run = tally.longest_run;
     pass.max_correction = tally.correction;
     m_report.passes.push_back(pass);
-    segments.active_count = tally.active;
+    m_kernels.segments().active_count = tally.active;
     m_non_finite_ends = tally.non_finite;
     judge(tally);
     m_scaled_before = tally.scaled;
