@@ -6,7 +6,11 @@
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/batched_propagator.hpp>
 #include <elaphos/impl/divide_up.hpp>
+#include <elaphos/impl/pack.hpp>
+#include <elaphos/impl/quotient.hpp>
 #include <elaphos/impl/runs_on_host.hpp>
+#include <elaphos/impl/unroll.hpp>
+#include <elaphos/impl/warp.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -18,14 +22,18 @@ namespace elaphos::impl {
 /// Advances a few rows by one step, for a few neighbouring units: their gates' products with the rows' inputs and
 /// states, and what the gates make of them. With `late` gates a first kernel makes what they multiply (`Between`).
 ///
-/// A device's thread takes one unit, so that neighbours read neighbouring weights; a host's takes as many as a vector
-/// loop likes. Weights are read once for `rows` rows. Per row and step G H (H + I) multiply-adds (late gates: the
-/// others twice). A row's sums are its own, in ascending order of k: its bits depend on no other row.
+/// A device's thread takes one unit, so that neighbours read neighbouring weights, and the warps beside it the same
+/// units of other rows, which find the weights in the cache; a host's takes as many units as a vector loop likes.
+/// Weights are read once for `rows` rows, and a device's thread reads `some` of them and of each row's numbers at a
+/// time. Per row and step G H (H + I) multiply-adds (late gates: the others twice). A row's sums are its own, in
+/// ascending order of k: its bits depend on no other row.
 template <class ExecutionSpace, class Gates, class Scalar>
 struct WideGatedKernel {
   static constexpr int gates = Gates::count, states = Gates::states, early = gates - Gates::late;
   static constexpr int units = runs_on_host<ExecutionSpace> ? 16 : 1;
-  static constexpr int rows = 4;
+  static constexpr int rows = runs_on_host<ExecutionSpace> ? 4 : 8;
+  static constexpr int some = runs_on_host<ExecutionSpace> ? 1 : 8;
+  static constexpr int neighbours = runs_on_host<ExecutionSpace> ? 1 : warp_size;  // groups of units of the same rows
   using Unit = GatedUnit<Gates, Scalar>;
   using Batch = StepBatch<ExecutionSpace, Scalar>;
   using Sums = Scalar[rows][gates][units];
@@ -41,6 +49,7 @@ struct WideGatedKernel {
 
   KOKKOS_FUNCTION void operator()(Between, std::int64_t index) const {
     const Place place(*this, index);
+    if (place.first_unit >= weights.hidden_size) return;
     Sums input, hidden;
     multiply_early(place, input, hidden);
     for_each(place, [&](int r, int u, std::int64_t row, int unit) {
@@ -55,6 +64,7 @@ struct WideGatedKernel {
 
   KOKKOS_FUNCTION void operator()(Step, std::int64_t index) const {
     const Place place(*this, index);
+    if (place.first_unit >= weights.hidden_size) return;
     Sums input, hidden;
     multiply_early(place, input, hidden);
     if constexpr (Gates::late > 0) multiply_hidden<early, gates>(place, between, weights.hidden_size, hidden);
@@ -69,18 +79,35 @@ struct WideGatedKernel {
     });
   }
 
-  KOKKOS_FUNCTION std::int64_t groups() const { return (weights.hidden_size + units - 1) / units; }
+  /// Work items of a step.
+  KOKKOS_FUNCTION std::int64_t items() const { return tiles() * neighbours * row_groups(); }
 
  private:
+  KOKKOS_FUNCTION std::int64_t row_groups() const { return (batch.count + rows - 1) / rows; }
+  KOKKOS_FUNCTION std::int64_t tiles() const {
+    constexpr int its_units = units * neighbours;
+    return (weights.hidden_size + its_units - 1) / its_units;
+  }
+
   struct Place {
     std::int64_t first_row;
     int row_count;
     int first_unit;
 
-    KOKKOS_FUNCTION Place(const WideGatedKernel& kernel, std::int64_t index)
-        : first_row(index / kernel.groups() * rows),
-          row_count(static_cast<int>(kernel.batch.count - first_row < rows ? kernel.batch.count - first_row : rows)),
-          first_unit(static_cast<int>(index % kernel.groups()) * units) {}
+    KOKKOS_FUNCTION Place(const WideGatedKernel& kernel, std::int64_t index) {
+      const std::int64_t warp = quotient(index, neighbours), neighbour = index - warp * neighbours;
+      std::int64_t tile, group;
+      if constexpr (neighbours > 1) {
+        tile = quotient(warp, kernel.row_groups());
+        group = warp - tile * kernel.row_groups();
+      } else {
+        group = quotient(warp, kernel.tiles());
+        tile = warp - group * kernel.tiles();
+      }
+      first_row = group * rows;
+      row_count = static_cast<int>(kernel.batch.count - first_row < rows ? kernel.batch.count - first_row : rows);
+      first_unit = static_cast<int>((tile * neighbours + neighbour) * units);
+    }
 
     // The last rows stand in for those behind them, whose sums nobody reads.
     KOKKOS_FUNCTION std::int64_t row(int r) const { return first_row + (r < row_count ? r : row_count - 1); }
@@ -88,11 +115,7 @@ struct WideGatedKernel {
 
   KOKKOS_FUNCTION void multiply_early(const Place& place, Sums& input, Sums& hidden) const {
     start<0, gates>(place, weights.input_bias, input);
-    for (int i = 0; i < weights.input_size; ++i) {
-      Scalar factors[rows];
-      for (int r = 0; r < rows; ++r) factors[r] = batch.x(place.row(r), i);
-      add<0, gates>(place, weights.input_weights + std::int64_t(i) * gates * width, factors, input);
-    }
+    multiply<0, gates>(place, weights.input_weights, weights.input_size, batch.x.data(), weights.input_size, input);
     start<early, gates>(place, weights.hidden_bias, hidden);
     multiply_hidden<0, early>(place, batch.y.data(), states * weights.hidden_size, hidden);
   }
@@ -103,16 +126,41 @@ struct WideGatedKernel {
     start<from, to>(place, weights.hidden_bias, sums);
     if constexpr (Gates::recurrent) {
       const int K = weights.head_size;
+      if (K == weights.hidden_size) {
+        return multiply<from, to>(place, weights.hidden_weights, K, of_units, stride, sums);
+      }
       for (int k = 0; k < K; ++k) {
         const Scalar* column = weights.hidden_weights + std::int64_t(k) * gates * width;
-        if (K == weights.hidden_size) {
+        add_of_heads<from, to>(place, column, of_units + k, stride, sums);
+      }
+    }
+  }
+
+  // Products of gates from ... to - 1 with `count` numbers of each row, `stride` apart from row to row.
+  template <int from, int to>
+  KOKKOS_FUNCTION void multiply(const Place& place, const Scalar* columns, int count, const Scalar* numbers, int stride,
+                                Sums& sums) const {
+    const std::int64_t slab = std::int64_t(gates) * width;
+    int k = 0;
+    if constexpr (some > 1) {
+      ELAPHOS_UNROLL_BY(1)
+      for (; k + some <= count; k += some) {
+        Scalar of_rows[rows][some];
+        ELAPHOS_UNROLL
+        for (int r = 0; r < rows; ++r) read_numbers(numbers + place.row(r) * stride + k, of_rows[r]);
+        ELAPHOS_UNROLL
+        for (int j = 0; j < some; ++j) {
           Scalar factors[rows];
-          for (int r = 0; r < rows; ++r) factors[r] = of_units[place.row(r) * stride + k];
-          add<from, to>(place, column, factors, sums);
-        } else {
-          add_of_heads<from, to>(place, column, of_units + k, stride, sums);
+          ELAPHOS_UNROLL
+          for (int r = 0; r < rows; ++r) factors[r] = of_rows[r][j];
+          add<from, to>(place, columns + (k + j) * slab, factors, sums);
         }
       }
+    }
+    for (; k < count; ++k) {
+      Scalar factors[rows];
+      for (int r = 0; r < rows; ++r) factors[r] = numbers[place.row(r) * stride + k];
+      add<from, to>(place, columns + k * slab, factors, sums);
     }
   }
 
@@ -188,16 +236,17 @@ class WideGatedStep {
   int state_size() const { return Gates::states * m_weights.hidden_size; }
   int input_size() const { return m_weights.input_size; }
 
-  /// A host's threads share a row's units as well. A device has a thread for each unit of `Kernel::rows` rows.
+  /// A host's threads share a row's units as well. A device has a thread for each unit of `Kernel::rows` rows, and is
+  /// busy with an eighth of those it could have, since each has a few sums under way.
   int rows_at_a_time() const {
     const std::int64_t threads = ExecutionSpace().concurrency();
     if constexpr (runs_on_host<ExecutionSpace>) return static_cast<int>(threads) * Kernel::rows;
-    return static_cast<int>(std::max<std::int64_t>(1, threads / m_weights.hidden_size)) * Kernel::rows;
+    return static_cast<int>(std::max<std::int64_t>(1, threads / 8 / m_weights.hidden_size)) * Kernel::rows;
   }
 
   void step(const ExecutionSpace& exec, const StepBatch<ExecutionSpace, Scalar>& batch) const {
     Kernel kernel{m_weights, m_width, m_unit, batch, nullptr};
-    const std::int64_t work = divide_up(batch.count, Kernel::rows) * kernel.groups();
+    const std::int64_t work = kernel.items();
     if constexpr (Gates::late > 0) {
       kernel.between = m_workspace.template reserve<Scalar>(
           exec, Buffer::between, static_cast<std::size_t>(batch.count * m_weights.hidden_size));
