@@ -13,12 +13,15 @@
 
 namespace elaphos::impl {
 
+/// Of the 48 KiB that Kokkos before 5.2 gives.
+inline constexpr std::size_t most_team_scratch = 46 * 1024;
+
 /// Whether a team can carry dense products of this width: the Jacobian lives in its scratch, and a lane holds its
 /// unit's columns in registers.
 template <class Gates, class Scalar, int Width>
 inline constexpr bool dense_fits_team =
     Gates::recurrent && (Gates::late == 0 || Width <= 32) && Gates::states* Gates::states* Width <= 64 &&
-    GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= 46 * 1024;
+    GatedTeamScratch<Gates, Scalar, Width, Sensitivity::dense>::bytes <= most_team_scratch;
 
 /// Advances one segment of a gated cell on one team, `GatedTeamLane`s; where those are at most four warps, others make
 /// their inputs.
@@ -34,13 +37,17 @@ struct GatedTeamKernel {
   static constexpr int slices = slices_of_unit<Gates, Scalar, Width, member_has_warps<Member>>();
   static constexpr int lanes = DenseAlone ? 1 : slices;  // that share a unit
   static constexpr int unit_lanes = lanes * Width;
-  static constexpr bool produced = member_has_warps<Member> && unit_lanes <= 4 * warp_size;
+  static constexpr bool dense = lanes == 1 && dense_fits_team<Gates, Scalar, Width>;
+  static constexpr std::size_t scratch_with_producers =
+      GatedTeamScratch<Gates, Scalar, Width, dense ? Sensitivity::dense : Sensitivity::diagonal,
+                       TeamInput<Gates, Scalar, Width, lanes, true>>::bytes;
+  static constexpr bool produced =
+      member_has_warps<Member> && unit_lanes <= 4 * warp_size && scratch_with_producers <= most_team_scratch;
   static constexpr bool in_warp = produced && unit_lanes <= warp_size;
   static constexpr int unit_threads = unit_lanes < warp_size ? warp_size : unit_lanes;
   static constexpr int lane_words = Gates::recurrent ? Gates::count * Width * int(sizeof(Scalar)) / 4 / lanes : 0;
   using Input = TeamInput<Gates, Scalar, Width, lanes, produced>;
   static constexpr int team_size = produced ? unit_threads + Input::makers : unit_lanes;
-  static constexpr bool dense = lanes == 1 && dense_fits_team<Gates, Scalar, Width>;
 
   PackedWeights<Scalar> weights;
   GatedUnit<Gates, Scalar> unit_step;

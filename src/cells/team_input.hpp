@@ -33,7 +33,7 @@ struct TeamInput {
   // In scratch.
   static constexpr int sums = 0;                        // (tiles, steps, gates, Width)
   static constexpr int inputs = sums + tiles * tile;    // (staged, steps)
-  static constexpr int stop = inputs + staged * steps;  // an int: no more tiles are wanted
+  static constexpr int stop = inputs + staged * steps;  // (tiles) ints: this one is not wanted, nor are any behind it
   static constexpr int scalars = stop + (Produced ? 4 : 0);
 
   const Problem<Scalar>& problem;

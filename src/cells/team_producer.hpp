@@ -42,7 +42,8 @@ class TileSource {
   KOKKOS_FORCEINLINE_FUNCTION void stop([[maybe_unused]] bool more) const {
     if constexpr (Kernel::produced) {
       if (!more) return;
-      if (m_input.lane == 0) *reinterpret_cast<int*>(m_input.scratch + Input::stop) = 1;
+      // Of the tile behind the one in use, whose flag its makers may be reading.
+      if (m_input.lane == 0) reinterpret_cast<int*>(m_input.scratch + Input::stop)[1 - m_slot] = 1;
       m_member.team_barrier();
     }
   }
@@ -73,7 +74,7 @@ class TeamProducer {
       }
     };
     const bool staged = m_input.fits(), fetches = staged && m_input.lane < m_input.problem.inputs.sizes[0];
-    if (m_input.lane == 0) *stop = 0;
+    if (m_input.lane < Input::tiles) stop[m_input.lane] = 0;
     Scalar x[Input::steps];
     if (fetches) m_input.fetch(0, m_input.lane, range.sequence, range.begin, range.end, x);
     int slot = 0;
@@ -84,12 +85,11 @@ class TeamProducer {
         const std::int64_t next = t + Input::steps;
         if (fetches && next < range.end) m_input.fetch(0, m_input.lane, range.sequence, next, range.end, x);
         m_input.make_staged(slot);
-        sync();
       } else {
         m_input.make(slot, range.sequence, t, range.end, sync);
       }
       m_member.team_barrier();
-      if (*stop != 0) return;
+      if (stop[slot] != 0) return;
       slot = 1 - slot;
     }
   }
