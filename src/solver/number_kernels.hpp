@@ -76,15 +76,19 @@ struct CorrectNumbers {
                             Tally& tally) const {
     const int D = nodes.state_size();
     const Scalar* end = nodes.end_of_segment(n - 1, b);
-    const Scalar* node = nodes.nodes + (index - i);
+    Scalar& number = nodes.nodes[index];
     const bool end_finite = finite(end, D);
     if (i == 0) tally.add_end(end_finite);
-    if (!end_finite && n - 1 > frontier && keeps_guess(node, D, tally)) return false;
+    if (!end_finite && n - 1 > frontier) {
+      // As `keeps_guess`, but each number for itself: others of the node may have moved already.
+      tally.add_unbounded();
+      if (Kokkos::isfinite(number)) return false;
+    }
     Scalar carried = Scalar(0);
     if (nodes.segments.sensitivity != Sensitivity::none && finite(nodes.corrections + (index - i), D)) {
       carried = nodes.corrections[index];
     }
-    return move_number(nodes, nodes.nodes[index], end[i], node[i], carried, tally);
+    return move_number(nodes, number, end[i], number, carried, tally);
   }
 };
 
