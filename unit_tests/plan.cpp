@@ -3,6 +3,7 @@
 #include "support/layers.hpp"
 
 #include <elaphos/elaphos.hpp>
+#include <elaphos/impl/quotient.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -42,6 +43,15 @@ TEST_CASE("plan: segments for all workers, none shorter than a merge") {
   const Plan host = plan_for(1'000'000, 1, 2);
   CHECK(host.segments >= 2);
   CHECK(host.segments <= 16);
+}
+
+TEST_CASE("plan: of one segment a worker none waits for a second round") {
+  for (const std::int64_t batch : {1, 3, 16, 100, 791}) {
+    const Plan plan = plan_for(1'000'000, batch, 792);
+    CAPTURE(batch, plan.segments);
+    CHECK(plan.segments * batch <= 792);
+    CHECK((plan.segments + 1) * batch > 792);
+  }
 }
 
 TEST_CASE("plan: sensitivities by merge and state size") {
@@ -224,4 +234,14 @@ TEST_CASE("plan: a request made for a recurrence gives the plan that its solve t
   CHECK(report.plan.segments == plan.segments);
   CHECK(report.plan.steps_per_segment == plan.steps_per_segment);
   CHECK(request.has_jacobian);
+}
+
+TEST_CASE("plan: quotients of indices, of 32 bits and of 64") {
+  const std::int64_t large = std::int64_t(1) << 32;
+  for (const std::int64_t a : {std::int64_t(0), std::int64_t(1), large - 1, large, large + 1, large * large / 4}) {
+    for (const std::int64_t b : {std::int64_t(1), std::int64_t(3), large - 1, large, large + 1}) {
+      CAPTURE(a, b);
+      CHECK(elaphos::impl::quotient(a, b) == a / b);
+    }
+  }
 }

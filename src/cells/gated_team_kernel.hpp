@@ -45,7 +45,9 @@ struct GatedTeamKernel {
       member_has_warps<Member> && unit_lanes <= 4 * warp_size && scratch_with_producers <= most_team_scratch;
   static constexpr bool in_warp = produced && unit_lanes <= warp_size;
   static constexpr int unit_threads = unit_lanes < warp_size ? warp_size : unit_lanes;
-  static constexpr int lane_words = Gates::recurrent ? Gates::count * Width * int(sizeof(Scalar)) / 4 / lanes : 0;
+  // Of registers, for a lane's weights; where those stay in memory, for what comes of them.
+  static constexpr int weight_words = Gates::recurrent ? Gates::count * Width * int(sizeof(Scalar)) / 4 / lanes : 0;
+  static constexpr int lane_words = weight_words <= 128 ? weight_words : 56;
   using Input = TeamInput<Gates, Scalar, Width, lanes, produced>;
   static constexpr int team_size = produced ? unit_threads + Input::makers : unit_lanes;
 
@@ -64,6 +66,10 @@ struct GatedTeamKernel {
       lane.run();
     });
   }
+
+  static_assert(GatedTeamScratch<Gates, Scalar, Width, dense ? Sensitivity::dense : Sensitivity::diagonal, Input>::bytes <
+                    48 * 1024,
+                "more than Kokkos before 5.2 gives a team");
 
   std::size_t scratch_bytes() const {
     std::size_t bytes = 0;
