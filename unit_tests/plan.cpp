@@ -238,7 +238,7 @@ TEST_CASE("plan: a request made for a recurrence gives the plan that its solve t
 
 TEST_CASE("plan: quotients of indices, of 32 bits and of 64") {
   const std::int64_t large = std::int64_t(1) << 32;
-  for (const std::int64_t a : {std::int64_t(0), std::int64_t(1), large - 1, large, large + 1, large * large / 4}) {
+  for (const std::int64_t a : {std::int64_t(0), std::int64_t(1), large - 1, large, large + 1, large * (large / 4)}) {
     for (const std::int64_t b : {std::int64_t(1), std::int64_t(3), large - 1, large, large + 1}) {
       CAPTURE(a, b);
       CHECK(elaphos::impl::quotient(a, b) == a / b);
