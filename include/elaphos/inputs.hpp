@@ -9,18 +9,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace elaphos {
 
 /// \brief What a solve reads where that is more than one View: features in several arrays, packed or masked sequences,
 /// resets. Made by `inputs`, and passed in the place of x.
 ///
-/// It refers to the Views' data, which must live as long as the solve.
+/// It holds the Views: their memory lives as long as it does. With `enqueue_solve` it must live until the solve is over.
 template <class Scalar, class MemorySpace>
 class Inputs {
  public:
-  explicit Inputs(const impl::InputArrays& arrays) : m_arrays(arrays) {}
+  explicit Inputs(const impl::InputArrays& arrays, std::vector<std::shared_ptr<const void>> views = {})
+      : m_arrays(arrays), m_views(std::move(views)) {}
 
   /// \brief Sequences of different lengths, one behind the other: x is (T, 1, I), y (T, 1, D), and y0 (sequences, D).
   ///
@@ -34,6 +38,7 @@ class Inputs {
     check<View, std::int64_t, 1>();
     Inputs with = *this;
     with.m_arrays.offsets = impl::shape_of("offsets", offsets);
+    with.keep(offsets);
     return with;
   }
 
@@ -43,6 +48,7 @@ class Inputs {
     check<View, bool, 2>();
     Inputs with = *this;
     with.m_arrays.mask = impl::shape_of("mask", mask);
+    with.keep(mask);
     return with;
   }
 
@@ -52,6 +58,7 @@ class Inputs {
     check<View, bool, 2>();
     Inputs with = *this;
     with.m_arrays.resets = impl::shape_of("resets", resets);
+    with.keep(resets);
     return with;
   }
 
@@ -69,8 +76,27 @@ class Inputs {
                   "Elaphos: offsets, mask and resets lie in the inputs' memory space");
   }
 
+  template <class View>
+  void keep(const View& view) {
+    m_views.push_back(std::make_shared<View>(view));
+  }
+
   impl::InputArrays m_arrays;
+  std::vector<std::shared_ptr<const void>> m_views;  // of any type: their memory lives as long as this does
 };
+
+namespace impl {
+
+template <class Scalar, class Memory, class... Views>
+InputArrays arrays_of(const Views&... views) {
+  static_assert(sizeof...(Views) <= InputBlocks<Scalar>::most, "Elaphos: features come in at most eight Views");
+  static_assert((ViewCheck<typename Memory::execution_space, Scalar, 3, Views>::passed && ...));
+  InputArrays arrays;
+  (arrays.add(shape_of("x", views)), ...);
+  return arrays;
+}
+
+}  // namespace impl
 
 /// \brief Features in one or up to eight Views (T, B, I_k), which a step reads as one input of I = I_0 + I_1 + ...
 /// numbers, in this order; nothing is copied.
@@ -78,18 +104,13 @@ template <class First, class... More>
 auto inputs(const First& first, const More&... more) {
   using Scalar = typename First::non_const_value_type;
   using Memory = typename First::memory_space;
-  static_assert(1 + sizeof...(More) <= impl::InputBlocks<Scalar>::most, "Elaphos: features come in at most eight Views");
-  static_assert(impl::ViewCheck<typename Memory::execution_space, Scalar, 3, First>::passed);
-  static_assert((impl::ViewCheck<typename Memory::execution_space, Scalar, 3, More>::passed && ...));
-  impl::InputArrays arrays;
-  arrays.add(impl::shape_of("x", first));
-  (arrays.add(impl::shape_of("x", more)), ...);
-  return Inputs<Scalar, Memory>(arrays);
+  return Inputs<Scalar, Memory>(impl::arrays_of<Scalar, Memory>(first, more...),
+                                {std::make_shared<First>(first), std::make_shared<More>(more)...});
 }
 
 namespace impl {
 
-/// Inputs as they are, or a View as inputs.
+/// Inputs as they are, or a View, which outlives the call, as inputs.
 template <class Scalar, class MemorySpace>
 const Inputs<Scalar, MemorySpace>& as_inputs(const Inputs<Scalar, MemorySpace>& given) {
   return given;
@@ -98,7 +119,9 @@ const Inputs<Scalar, MemorySpace>& as_inputs(const Inputs<Scalar, MemorySpace>& 
 template <class View>
   requires Kokkos::is_view_v<View>
 auto as_inputs(const View& view) {
-  return inputs(view);
+  using Scalar = typename View::non_const_value_type;
+  using Memory = typename View::memory_space;
+  return Inputs<Scalar, Memory>(arrays_of<Scalar, Memory>(view));
 }
 
 /// What the checks of the caller's types ask of x.
