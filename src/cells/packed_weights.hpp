@@ -4,8 +4,9 @@
 
 #include <elaphos/cells/gated_cell.hpp>
 
+#include <Kokkos_Core.hpp>
+
 #include <cstdint>
-#include <limits>
 
 namespace elaphos::impl {
 
@@ -46,7 +47,7 @@ struct PackWeights {
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     // Divisions of 64 bits, of which there would be some an entry, take many times as long.
-    if (index <= std::numeric_limits<std::int32_t>::max()) {
+    if (index <= Kokkos::Experimental::finite_max_v<std::int32_t>) {
       place(static_cast<std::int32_t>(index));
     } else {
       place(index);
