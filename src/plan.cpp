@@ -102,11 +102,11 @@ Sensitivity sensitivity_of(Method method) {
 
 void check_method(const PlanRequest& request, Method method) {
   const Sensitivity wanted = sensitivity_of(method);
-  if (!request.has_jacobian && wanted != Sensitivity::none &&
-      !(request.has_jacobian_times && wanted == Sensitivity::diagonal)) {
+  const bool only_diagonal = request.has_jacobian_diagonal || request.has_jacobian_times;
+  if (!request.has_jacobian && wanted != Sensitivity::none && !(only_diagonal && wanted == Sensitivity::diagonal)) {
     throw InvalidArgument("options.method", to_string(method),
-                          request.has_jacobian_times ? "a quasi method, jacobi or automatic: there is only jacobian_times()"
-                                                     : "jacobi or automatic: the recurrence has no jacobian()");
+                          only_diagonal ? "a quasi method, jacobi or automatic: of the Jacobian there is only the diagonal"
+                                        : "jacobi or automatic: the recurrence has no jacobian()");
   }
   if (method == Method::block_quasi_newton && !request.has_jacobian_blocks) {
     throw InvalidArgument("options.method", to_string(method), "another one: the recurrence names no jacobian_blocks");
@@ -156,6 +156,9 @@ Choice choose(const PlanRequest& request, const SolveOptions& options, const imp
     return {options.method, Merge::exact, asked, "without derivatives no tolerance can be judged"};
   }
   if (!tolerance) return {Method::jacobi, Merge::exact, request.has_jacobian ? meet : no_jacobian, asked};
+  if (!request.has_jacobian && request.has_jacobian_diagonal && pays(request, Sensitivity::diagonal)) {
+    return {Method::quasi_newton, Merge::tolerance, "of the Jacobian there is only the diagonal", asked};
+  }
   if (!request.has_jacobian) {
     return {Method::jacobi, Merge::exact, no_jacobian, "without derivatives no tolerance can be judged"};
   }

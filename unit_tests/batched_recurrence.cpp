@@ -115,8 +115,18 @@ struct Rod {
           batch.next(row, i) = here + k * (left - 2 * here + right);
         });
   }
+
+  template <class ExecutionSpace>
+  void step_with_diagonal(const ExecutionSpace& exec, const elaphos::StepBatch<ExecutionSpace, double>& batch,
+                          const typename elaphos::StepBatch<ExecutionSpace, double>::Diagonal& diagonal) const {
+    step(exec, batch);
+    const double k = conductivity;
+    const Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>> all(exec, 0, batch.count * cells);
+    Kokkos::parallel_for(
+        "Rod::diagonal", all, KOKKOS_LAMBDA(std::int64_t index) { diagonal.data()[index] = 1 - 2 * k; });
+  }
 };
-static_assert(elaphos::BatchedRecurrence<Rod>);
+static_assert(elaphos::BatchedRecurrenceWithDiagonal<Rod>);
 static_assert(!elaphos::Recurrence<Rod>);
 static_assert(!elaphos::BatchedRecurrence<test::LaneRing<double, 1, 1>>);
 
@@ -377,4 +387,8 @@ TEST_CASE("batched: the rod of the documentation") {
   options.segments = 3;
   CHECK(elaphos::solve(Exec(), rod, y0, x, y, options).converged());
   CHECK(test::different_bits(test::to_host(y), expected) == 0);
+  options.method = elaphos::Method::quasi_newton;
+  options.merge = elaphos::Merge::tolerance;
+  CHECK(elaphos::solve(Exec(), rod, y0, x, y, options).converged());
+  CHECK(test::largest_difference(test::to_host(y), expected) <= 1e-6);
 }

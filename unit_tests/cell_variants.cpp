@@ -230,6 +230,37 @@ TEST_CASE("cells: derivatives of variants are those of automatic differentiation
   }
 }
 
+TEST_CASE("cells: derivatives of wide variants, and merges within a tolerance") {
+  for (const int H : {129, 150}) {
+    for (const Variant& variant : variants(H)) {
+      CAPTURE(variant.name, H);
+      const bool late = variant.kind == VariantKind::gru_reset_before || variant.kind == VariantKind::lem;
+      const std::mt19937_64 generator(static_cast<std::uint64_t>(H));
+      if (!late) {
+        VariantProblem<double> one_step(variant, H, 1, 1, generator);
+        const auto expected = held_by(Sensitivity::diagonal, jacobian_of(one_step), static_cast<std::size_t>(H),
+                                      static_cast<std::size_t>(variant.states()));
+        one_step.layer.with_cell<double>([&](const auto& cell) {
+          const auto found = test::propagate_once(cell, one_step.y0, one_step.x, one_step.y, Sensitivity::diagonal,
+                                                  expected.size());
+          CHECK(test::largest_difference(found.sensitivities, expected) <= 1e-13);
+        });
+      }
+      VariantProblem<double> problem(variant, H, 61, 2, generator);
+      const auto sequential = problem.sequential();
+      elaphos::SolveOptions options;
+      options.segments = 4;
+      options.merge = elaphos::Merge::tolerance;
+      options.tolerance = {1e-7, 1e-7};
+      if (!late) options.method = Method::quasi_newton;
+      const auto report = problem.solve(options);
+      CHECK(report.converged());
+      CHECK(report.plan.merge == (late ? elaphos::Merge::exact : elaphos::Merge::tolerance));
+      CHECK(test::largest_difference(test::to_host(problem.y), sequential) <= (late ? 0 : 1e-5));
+    }
+  }
+}
+
 TEST_CASE("cells: what is not a number stays so") {
   for (const Variant& variant : variants(3)) {
     CAPTURE(variant.name);

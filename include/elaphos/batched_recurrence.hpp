@@ -27,6 +27,8 @@ struct StepBatch {
   Unmanaged<const Scalar**> y;       ///< (count, D), the states to start from
   Unmanaged<const Scalar**> x;       ///< (count, I), the inputs
   Unmanaged<Scalar**> next;          ///< (count, D), to be written; what it holds before is of no meaning
+
+  using Diagonal = Unmanaged<Scalar**>;  ///< (count, D), to be written like `next`
 };
 
 namespace impl {
@@ -47,14 +49,24 @@ concept HasRunTimeSizes = std::floating_point<typename R::scalar_type> && requir
 /// - `step(exec, batch)`, const: enqueues on `exec`, and nowhere else, what writes next(r, :) for every row of a
 ///   `StepBatch`. It need not wait. It has no side effects, and the bits of next(r, :) depend on nothing but y(r, :),
 ///   x(r, :) and at(r): not on the other rows, their number or the row's place (`check_recurrence` looks);
-/// - optional `rows_at_a_time()` (>= 1): rows that keep the device busy. The planner makes about so many segments;
-/// without
-///   it `exec.concurrency()`.
+/// - optional `rows_at_a_time()` (>= 1): rows that keep the device busy. The planner makes about so many segments; without
+///   it `exec.concurrency()`;
+/// - optional `step_with_diagonal(exec, batch, diagonal)`: what `step` does, to the last bit, and diagonal(r, i) =
+///   d next(r, i) / d y(r, i) in a `StepBatch::Diagonal`. With it the quasi methods and merges within a tolerance are possible.
 template <class R, class ExecutionSpace = Kokkos::DefaultExecutionSpace>
 concept BatchedRecurrence = impl::HasRunTimeSizes<R> &&
     requires(const R& recurrence, const ExecutionSpace& exec,
              const StepBatch<ExecutionSpace, typename R::scalar_type>& batch) {
   recurrence.step(exec, batch);
+};
+
+/// \brief A batched recurrence that also knows the diagonal of its Jacobian.
+template <class R, class ExecutionSpace = Kokkos::DefaultExecutionSpace>
+concept BatchedRecurrenceWithDiagonal = BatchedRecurrence<R, ExecutionSpace> &&
+    requires(const R& recurrence, const ExecutionSpace& exec,
+             const StepBatch<ExecutionSpace, typename R::scalar_type>& batch,
+             const typename StepBatch<ExecutionSpace, typename R::scalar_type>::Diagonal& diagonal) {
+  recurrence.step_with_diagonal(exec, batch, diagonal);
 };
 
 }  // namespace elaphos

@@ -34,13 +34,14 @@ struct PlanRequest {
   int state_size;                 ///< D
   std::int64_t parallel_workers;  ///< segments that the execution space advances at the same time, one a worker
   bool has_jacobian;              ///< sensitivities other than `none` are possible
-  bool has_jacobian_times = false;   ///< the quasi methods are possible
+  bool has_jacobian_times = false;   ///< the quasi methods are possible, by an estimate of the diagonal
   bool has_jacobian_blocks = false;  ///< `Method::block_quasi_newton` is possible
   /// "host", "cuda 9.0", ...: a row of the planner's table; of others nothing is known. `plan_request` fills it in.
   std::string architecture = "host";
   double jacobian_cost = 1;  ///< of one Jacobian, in steps
   int lanes = 1;         ///< segments that one worker advances together where no sensitivities are carried
   double lane_gain = 1;  ///< how many times faster that is than one after another
+  bool has_jacobian_diagonal = false;  ///< the quasi methods are possible, and no others
 };
 
 /// \brief Chooses N, S and the method; what `options` fixes is kept.

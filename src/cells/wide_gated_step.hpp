@@ -33,6 +33,8 @@ struct WideGatedKernel {
   static constexpr int units = runs_on_host<ExecutionSpace> ? 16 : 1;
   static constexpr int rows = runs_on_host<ExecutionSpace> ? 4 : 8;
   static constexpr int some = runs_on_host<ExecutionSpace> ? 1 : 8;
+  // By way of late gates a unit sees itself through all others.
+  static constexpr bool has_diagonal = Gates::late == 0;
   static constexpr int neighbours = runs_on_host<ExecutionSpace> ? 1 : warp_size;  // groups of units of the same rows
   using Unit = GatedUnit<Gates, Scalar>;
   using Batch = StepBatch<ExecutionSpace, Scalar>;
@@ -42,7 +44,8 @@ struct WideGatedKernel {
   int width;  ///< units with padding
   Unit unit_step;
   Batch batch;
-  Scalar* between;  ///< (count, H)
+  Scalar* between;   ///< (count, H)
+  Scalar* diagonal;  ///< (count, D): of the Jacobian, or null
 
   struct Between {};
   struct Step {};
@@ -68,15 +71,32 @@ struct WideGatedKernel {
     Sums input, hidden;
     multiply_early(place, input, hidden);
     if constexpr (Gates::late > 0) multiply_hidden<early, gates>(place, between, weights.hidden_size, hidden);
-    for_each(place, [&](int r, int u, std::int64_t row, int unit) {
-      const int H = weights.hidden_size;
-      Scalar of_input[gates], of_hidden[gates], own[states], next[states], own_weights[Unit::weights] = {};
+    const int H = weights.hidden_size;
+    const auto with_unit = [&](int r, int u, std::int64_t row, int unit, const auto& work) {
+      Scalar of_input[gates], of_hidden[gates], own[states], own_weights[Unit::weights] = {};
       gather(input, hidden, r, u, of_input, of_hidden);
       for (int s = 0; s < states; ++s) own[s] = batch.y(row, s * H + unit);
       for (int k = 0; k < Gates::unit_weights; ++k) own_weights[k] = weights.unit_weights[k * width + unit];
-      unit_step.next(of_input, of_hidden, own_weights, own, next);
-      for (int s = 0; s < states; ++s) batch.next(row, s * H + unit) = next[s];
+      work(of_input, of_hidden, own_weights, own);
+    };
+    for_each(place, [&](int r, int u, std::int64_t row, int unit) {
+      with_unit(r, u, row, unit, [&](auto& of_input, auto& of_hidden, auto& own_weights, auto& own) {
+        Scalar next[states];
+        unit_step.next(of_input, of_hidden, own_weights, own, next);
+        for (int s = 0; s < states; ++s) batch.next(row, s * H + unit) = next[s];
+      });
     });
+    if constexpr (has_diagonal) {
+      if (diagonal == nullptr) return;
+      for_each(place, [&](int r, int u, std::int64_t row, int unit) {
+        with_unit(r, u, row, unit, [&](auto& of_input, auto& of_hidden, auto& own_weights, auto& own) {
+          Scalar by_gate[states][gates], direct[states][states];
+          unit_step.partials(of_input, of_hidden, own_weights, own, by_gate, direct);
+          for (int g = 0; g < gates; ++g) direct[0][0] += by_gate[0][g] * weights.hidden_diagonal[g * width + unit];
+          for (int s = 0; s < states; ++s) diagonal[row * states * H + s * H + unit] = direct[s][s];
+        });
+      });
+    }
   }
 
   /// Work items of a step.
@@ -236,16 +256,28 @@ class WideGatedStep {
   int state_size() const { return Gates::states * m_weights.hidden_size; }
   int input_size() const { return m_weights.input_size; }
 
-  /// A host's threads share a row's units as well. A device has a thread for each unit of `Kernel::rows` rows, and is
+  /// A host's threads share the units of few rows. A device has a thread for each unit of `Kernel::rows` rows, and is
   /// busy with an eighth of those it could have, since each has a few sums under way.
   int rows_at_a_time() const {
+    if constexpr (runs_on_host<ExecutionSpace>) return Kernel::rows;
     const std::int64_t threads = ExecutionSpace().concurrency();
-    if constexpr (runs_on_host<ExecutionSpace>) return static_cast<int>(threads) * Kernel::rows;
     return static_cast<int>(std::max<std::int64_t>(1, threads / 8 / m_weights.hidden_size)) * Kernel::rows;
   }
 
   void step(const ExecutionSpace& exec, const StepBatch<ExecutionSpace, Scalar>& batch) const {
-    Kernel kernel{m_weights, m_width, m_unit, batch, nullptr};
+    advance(exec, batch, nullptr);
+  }
+
+  void step_with_diagonal(const ExecutionSpace& exec, const StepBatch<ExecutionSpace, Scalar>& batch,
+                          const typename StepBatch<ExecutionSpace, Scalar>::Diagonal& diagonal) const
+    requires Kernel::has_diagonal
+  {
+    advance(exec, batch, diagonal.data());
+  }
+
+ private:
+  void advance(const ExecutionSpace& exec, const StepBatch<ExecutionSpace, Scalar>& batch, Scalar* diagonal) const {
+    Kernel kernel{m_weights, m_width, m_unit, batch, nullptr, diagonal};
     const std::int64_t work = kernel.items();
     if constexpr (Gates::late > 0) {
       kernel.between = m_workspace.template reserve<Scalar>(
@@ -255,7 +287,6 @@ class WideGatedStep {
     launch<typename Kernel::Step>(exec, "Elaphos::wide_step", work, kernel);
   }
 
- private:
   template <class Tag>
   static void launch(const ExecutionSpace& exec, const char* label, std::int64_t work, const Kernel& kernel) {
     using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>, Tag>;
@@ -269,7 +300,7 @@ class WideGatedStep {
 };
 
 /// Advances segments of a cell that is wider than the compiled widths: rows = segments under way, their gates as one
-/// product with the weights. Merges are exact.
+/// product with the weights.
 template <class ExecutionSpace, class Gates, class Scalar>
 class WideGatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
   using Step = WideGatedStep<ExecutionSpace, Gates, Scalar>;
@@ -284,6 +315,7 @@ class WideGatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
   WideGatedPropagator& operator=(const WideGatedPropagator&) = delete;
 
   bool has_jacobian() const override { return false; }
+  bool has_jacobian_diagonal() const override { return m_rows.has_jacobian_diagonal(); }
   bool steps_by_host() const override { return true; }
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override { return m_rows.parallel_workers(exec); }
   void check_sensitivity(Sensitivity sensitivity) const override { m_rows.check_sensitivity(sensitivity); }

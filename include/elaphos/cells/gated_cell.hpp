@@ -93,6 +93,7 @@ class GatedPropagator final : public Propagator<ExecutionSpace, Scalar> {
                   Workspace<ExecutionSpace>& workspace);
 
   bool has_jacobian() const override { return m_wide == nullptr; }
+  bool has_jacobian_diagonal() const override { return m_wide != nullptr && m_wide->has_jacobian_diagonal(); }
   bool steps_by_host() const override { return m_wide != nullptr; }
   JacobianBlocks jacobian_blocks() const override;
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override;

@@ -3,6 +3,7 @@
 #define ELAPHOS_IMPL_BATCHED_KERNELS_HPP
 
 #include <elaphos/batched_recurrence.hpp>
+#include <elaphos/impl/batch_tangents.hpp>
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/segment_arguments.hpp>
 #include <elaphos/impl/step_site.hpp>
@@ -17,8 +18,10 @@ namespace elaphos::impl {
 /// A segment under way: what a row of a batch stands for.
 struct BatchRow {
   SegmentRange range;
-  std::int64_t t;        ///< the step that the row evaluates next
-  std::int32_t running;  ///< 0: at its end or merged; the row is evaluated in vain until the list is compacted
+  std::int64_t t;          ///< the step that the row evaluates next
+  std::int64_t number;     ///< of all rows that the pass began with
+  std::int32_t running;    ///< 0: at its end or merged; the row is evaluated in vain until the list is compacted
+  std::int32_t from_node;  ///< 0: a sequence has begun since the node, on which the state depends no more
 };
 
 /// The rows of a batch, gathered.
@@ -29,6 +32,8 @@ struct BatchRows {
   Scalar* state;    ///< (count, D)
   Scalar* next;     ///< (count, D)
   Scalar* input;    ///< (count, I)
+  MergeTest<Scalar>* tests;       ///< of the rows that the pass began with
+  BatchTangents<Scalar> tangents;
 };
 
 /// A team takes a row, a thread an entry.
@@ -44,10 +49,26 @@ template <class Scalar>
 struct StartRows {
   SegmentArguments<Scalar> arguments;
   BatchRow* rows;
+  MergeTest<Scalar>* tests;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const SegmentRange range = segment_range(arguments, index);
-    rows[index] = {range, range.begin, 1};
+    const bool begins = step_site(arguments.problem, range.sequence, range.begin).beginning != nullptr;
+    rows[index] = {range, range.begin, index, 1, begins ? 0 : 1};
+    tests[index] = MergeTest<Scalar>(arguments.records[range.flat], arguments.merge);
+  }
+};
+
+/// The derivatives of their states with respect to themselves: an entry a thread.
+template <class Scalar>
+struct StartTangents {
+  const BatchRow* rows;
+  BatchTangents<Scalar> tangents;
+  std::int64_t state_size;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t entry) const {
+    tangents.products[entry] = rows[quotient(entry, state_size)].from_node != 0 ? Scalar(1) : Scalar(0);
+    tangents.stretches[entry] = WorstStretch<Scalar>();
   }
 };
 
@@ -63,7 +84,7 @@ struct StartRowsOfSteps {
     const std::int64_t number = first + index;
     const SegmentRange range = segment_range(arguments, number % arguments.active_count);
     const std::int64_t t = range.begin + number / arguments.active_count;
-    rows[index] = {range, t < range.end ? t : range.end - 1, 1};
+    rows[index] = {range, t < range.end ? t : range.end - 1, index, 1, 1};
   }
 };
 
@@ -93,7 +114,6 @@ struct GatherRows {
 /// written a row, I more read.
 ///
 /// A row that is done repeats its last step, so that nothing is ever evaluated that the recurrence does not ask for.
-/// Merges are exact: there is no Jacobian, and the plan knows it.
 template <class ExecutionSpace, class Scalar>
 struct AdvanceRows {
   using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
@@ -109,13 +129,15 @@ struct AdvanceRows {
     Scalar* next = batch.next + r * D;
     Scalar* y = problem.y + entry * D;
     // A step of which the state stays as it is was evaluated in vain.
-    if (step_site(problem, row.range.sequence, row.t).held) team_copy(team, state, next, D);
+    const bool held = step_site(problem, row.range.sequence, row.t).held;
+    if (held) team_copy(team, state, next, D);
 
+    MergeTest<Scalar> test = batch.tests[row.number];
     bool merged = false;
     if (row.running != 0) {
-      MergeTest<Scalar> test(arguments.records[row.range.flat], Merge::exact);
-      if (arguments.pass == Pass::propagate && test.possible()) merged = test.merged(team_difference(team, next, y, D));
+      if (arguments.pass == Pass::propagate && test.possible()) merged = test.merged(distance(team, test, next, y));
       if (!merged) team_copy(team, next, y, D);
+      if (batch.tangents.carried() && row.from_node != 0 && !held) batch.tangents.advance(team, r, row.number, D);
     }
     // All have read the row and its record.
     team.team_barrier();
@@ -123,18 +145,34 @@ struct AdvanceRows {
       const StepSite<Scalar> site = step_site(problem, row.range.sequence, row.t + 1);
       if (site.beginning != nullptr) team_copy(team, site.beginning, next, D);
       team_copy_input(team, problem.inputs, entry + problem.batch, batch.input + r * I);
+      if (site.beginning != nullptr && batch.tangents.carried()) batch.tangents.clear(team, row.number, D);
       Kokkos::single(Kokkos::PerTeam(team), [&]() {
         batch.rows[r].t = row.t + 1;
+        if (site.beginning != nullptr) batch.rows[r].from_node = 0;
         batch.at[r] = site.at;
+        batch.tests[row.number] = test;
       });
       return;
     }
     team_copy(team, state, next, D);
     if (row.running == 0) return;
+    Scalar growth = infinite<Scalar>();
+    if (batch.tangents.carried() && !merged) {
+      growth = batch.tangents.store(team, row.number, D, arguments.sensitivities + row.range.flat * D);
+    }
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       batch.rows[r].running = 0;
-      record_run(arguments.records[row.range.flat], row.t + 1 - row.range.begin, merged, Scalar(0), infinite<Scalar>());
+      record_run(arguments.records[row.range.flat], row.t + 1 - row.range.begin, merged, merged ? test.jump() : Scalar(0),
+                 growth);
     });
+  }
+
+ private:
+  KOKKOS_FUNCTION StateDifference<Scalar> distance(const Member& team, const MergeTest<Scalar>& test, const Scalar* now,
+                                                   const Scalar* stored) const {
+    const std::int64_t D = arguments.problem.state_size;
+    if (test.exact_only()) return team_difference(team, now, stored, D);
+    return team_difference(team, now, stored, D, arguments.absolute_tolerance, arguments.relative_tolerance);
   }
 };
 

@@ -29,7 +29,8 @@ void check_sizes(const R& recurrence) {
   if constexpr (requires { recurrence.rows_at_a_time(); }) check("rows_at_a_time()", recurrence.rows_at_a_time(), 1);
 }
 
-/// Room for the rows of a batch, in the workspace: 2 D + I numbers each, and where they stand.
+/// Room for the rows of a batch, in the workspace: 2 D + I numbers each, and where they stand. Rows that carry tangents
+/// take 4 D more.
 template <class ExecutionSpace, class Scalar>
 BatchRows<Scalar> reserve_rows(const ExecutionSpace& exec, const Problem<Scalar>& problem, std::int64_t count,
                                Workspace<ExecutionSpace>& workspace) {
@@ -39,11 +40,24 @@ BatchRows<Scalar> reserve_rows(const ExecutionSpace& exec, const Problem<Scalar>
   Scalar* numbers = workspace.template reserve<Scalar>(exec, Buffer::batch_numbers, 2 * states + inputs);
   // Twice: compaction goes from one half to the other.
   return {workspace.template reserve<BatchRow>(exec, Buffer::batch_rows, 2 * rows),
-          workspace.template reserve<StepContext>(exec, Buffer::batch_contexts, rows), numbers, numbers + states,
-          numbers + 2 * states};
+          workspace.template reserve<StepContext>(exec, Buffer::batch_contexts, rows),
+          numbers,
+          numbers + states,
+          numbers + 2 * states,
+          workspace.template reserve<MergeTest<Scalar>>(exec, Buffer::batch_merges, rows),
+          {}};
 }
 
-/// Calls the user's step for the first `count` rows.
+template <class ExecutionSpace, class Scalar>
+BatchTangents<Scalar> reserve_tangents(const ExecutionSpace& exec, std::int64_t count, int state_size,
+                                       Workspace<ExecutionSpace>& workspace) {
+  const std::size_t states = static_cast<std::size_t>(count) * static_cast<std::size_t>(state_size);
+  Scalar* numbers = workspace.template reserve<Scalar>(exec, Buffer::batch_tangents, 2 * states);
+  return {numbers, numbers + states,
+          workspace.template reserve<WorstStretch<Scalar>>(exec, Buffer::batch_stretches, states)};
+}
+
+/// Calls the user's step for the first `count` rows; with its diagonal, where tangents are carried.
 template <class ExecutionSpace, class R, class Scalar>
 void evaluate_rows(const ExecutionSpace& exec, const R& recurrence, const Problem<Scalar>& problem,
                    const BatchRows<Scalar>& batch, std::int64_t count) {
@@ -52,6 +66,11 @@ void evaluate_rows(const ExecutionSpace& exec, const R& recurrence, const Proble
   using Batch = StepBatch<ExecutionSpace, Scalar>;
   const Batch arguments{count, decltype(Batch::at)(batch.at, rows), decltype(Batch::y)(batch.state, rows, D),
                         decltype(Batch::x)(batch.input, rows, I), decltype(Batch::next)(batch.next, rows, D)};
+  if constexpr (BatchedRecurrenceWithDiagonal<R, ExecutionSpace>) {
+    if (batch.tangents.carried()) {
+      return recurrence.step_with_diagonal(exec, arguments, typename Batch::Diagonal(batch.tangents.diagonals, rows, D));
+    }
+  }
   recurrence.step(exec, arguments);
 }
 
@@ -72,6 +91,7 @@ class BatchedPropagator final : public Propagator<ExecutionSpace, typename R::sc
   }
 
   bool has_jacobian() const override { return false; }
+  bool has_jacobian_diagonal() const override { return BatchedRecurrenceWithDiagonal<R, ExecutionSpace>; }
 
   std::int64_t parallel_workers(const ExecutionSpace& exec) const override {
     if constexpr (requires { m_recurrence.rows_at_a_time(); }) {
@@ -107,7 +127,13 @@ class BatchedPropagator final : public Propagator<ExecutionSpace, typename R::sc
     BatchRows<Scalar> batch = reserve_rows(exec, problem, count, m_workspace);
     BatchRow* spare = batch.rows + count;
 
-    Kokkos::parallel_for("Elaphos::start_rows", Range(exec, 0, count), StartRows<Scalar>{arguments, batch.rows});
+    Kokkos::parallel_for("Elaphos::start_rows", Range(exec, 0, count),
+                         StartRows<Scalar>{arguments, batch.rows, batch.tests});
+    if (arguments.sensitivity == Sensitivity::diagonal && arguments.pass == Pass::propagate) {
+      batch.tangents = reserve_tangents<ExecutionSpace, Scalar>(exec, count, D, m_workspace);
+      Kokkos::parallel_for("Elaphos::start_tangents", Range(exec, 0, count * D),
+                           StartTangents<Scalar>{batch.rows, batch.tangents, D});
+    }
     for_each_row("Elaphos::gather_rows", exec, count, D, GatherRows<ExecutionSpace, Scalar>{arguments, batch});
     for (std::int64_t step = 1;; ++step) {
       evaluate_rows(exec, m_recurrence, problem, batch, count);

@@ -25,7 +25,8 @@ class Propagator {
   /// Whether sensitivities other than `none` can be carried.
   virtual bool has_jacobian() const = 0;
 
-  /// Whether the diagonal one can, without the others.
+  /// Whether the diagonal one can, where the others cannot: exactly, or as an estimate.
+  virtual bool has_jacobian_diagonal() const { return false; }
   virtual bool has_jacobian_times() const { return false; }
 
   /// What the diagonal of one Jacobian costs, in steps: about, for the planner.

@@ -66,6 +66,13 @@ class RowChecker {
     shuffle(order);
     in_batches_of(order.size(), order);
     in_batches_of(order.size(), std::vector<std::size_t>(order.size(), order[0]));
+    if constexpr (BatchedRecurrenceWithDiagonal<R, ExecutionSpace>) {
+      m_batch.tangents =
+          reserve_tangents<ExecutionSpace, Scalar>(m_exec, static_cast<std::int64_t>(order.size()),
+                                                   m_arguments.problem.state_size, m_workspace);
+      m_with_diagonal = true;
+      in_batches_of(order.size(), order);
+    }
     return std::move(m_check);
   }
 
@@ -97,7 +104,7 @@ class RowChecker {
     std::vector<BatchRow> rows;
     for (const std::size_t sample : samples) {
       const StepContext at = m_samples[sample];
-      rows.push_back({{0, at.b, at.t, at.t + 1}, at.t, 1});
+      rows.push_back({{0, at.b, at.t, at.t + 1}, at.t, 0, 1, 1});
     }
     const Kokkos::View<BatchRow*, Host, Kokkos::MemoryUnmanaged> rows_here(rows.data(), rows.size());
     const Kokkos::View<BatchRow*, Memory, Kokkos::MemoryUnmanaged> rows_there(m_batch.rows, rows.size());
@@ -135,7 +142,9 @@ class RowChecker {
     out.precision(std::numeric_limits<Scalar>::max_digits10);
     out << "step " << m_check.first.t << " of sequence " << m_check.first.b << ": state " << i << " is " << alone
         << " evaluated alone, and " << now;
-    if (rows == 1) {
+    if (m_with_diagonal) {
+      out << " by step_with_diagonal: it is to make the bits of step";
+    } else if (rows == 1) {
       out << " a second time: the step reads what earlier calls have left, or does not write all of next";
     } else {
       out << " as row " << row << " of a batch of " << rows
@@ -154,6 +163,7 @@ class RowChecker {
   std::vector<StepContext> m_samples{};
   std::vector<Scalar> m_alone{};  // (samples, D)
   RecurrenceCheck m_check{};
+  bool m_with_diagonal = false;
 };
 
 }  // namespace impl

@@ -29,7 +29,8 @@ PlanRequest request_of(const ExecutionSpace& exec, const Propagator<ExecutionSpa
           architecture_of(exec),
           propagator.jacobian_cost(),
           lockstep.segments,
-          lockstep.gain};
+          lockstep.gain,
+          propagator.has_jacobian_diagonal()};
 }
 
 template <class ExecutionSpace, class Scalar>

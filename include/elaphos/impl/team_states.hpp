@@ -61,6 +61,35 @@ KOKKOS_INLINE_FUNCTION StateDifference<Scalar> team_difference(const Member& tea
   return difference;
 }
 
+/// The same with distances, as merges within a tolerance ask for.
+template <class Member, class Scalar>
+KOKKOS_INLINE_FUNCTION StateDifference<Scalar> team_difference(const Member& team, const Scalar* now,
+                                                               const Scalar* stored, std::int64_t count,
+                                                               Scalar absolute_tolerance, Scalar relative_tolerance) {
+  StateDifference<Scalar> all = team_difference(team, now, stored, count);
+  if (all.identical) return all;
+  const auto of = [&](std::int64_t i) {
+    StateDifference<Scalar> own;
+    own.add(now[i], stored[i], absolute_tolerance, relative_tolerance);
+    return own;
+  };
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(team, count),
+      [&](std::int64_t i, Scalar& largest) {
+        const Scalar scaled = of(i).scaled;
+        if (scaled > largest) largest = scaled;
+      },
+      Kokkos::Max<Scalar>(all.scaled));
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(team, count),
+      [&](std::int64_t i, Scalar& largest) {
+        const Scalar absolute = of(i).absolute;
+        if (absolute > largest) largest = absolute;
+      },
+      Kokkos::Max<Scalar>(all.absolute));
+  return all;
+}
+
 /// The largest difference between two states; infinite where it is not a number. All threads get the answer.
 template <class Member, class Scalar>
 KOKKOS_INLINE_FUNCTION Scalar team_distance(const Member& team, const Scalar* now, const Scalar* stored,
