@@ -7,6 +7,7 @@
 #include "team_producer.hpp"
 
 #include <elaphos/cells/gated_cell.hpp>
+#include <elaphos/impl/team_scratch.hpp>
 #include <elaphos/impl/warp.hpp>
 
 #include <cstddef>
@@ -83,8 +84,7 @@ struct GatedTeamKernel {
     const int lane = member.team_rank() - unit_threads;
     // Its part of scratch memory is the first, whatever is carried.
     using Layout = GatedTeamScratch<Gates, Scalar, Width, Sensitivity::none, Input>;
-    auto* const shared =
-        static_cast<Scalar*>(member.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16));
+    auto* const shared = scratch_of<Scalar>(member, Layout::bytes);
     const Input input{arguments.problem, weights, shared + Layout::input, lane % Width,
                       lane / Width,      lane,    Input::makers};
     TeamProducer<GatedTeamKernel, Input>(member, input).run(segment_range(arguments, member.league_rank()));

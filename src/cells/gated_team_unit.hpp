@@ -9,6 +9,7 @@
 
 #include <elaphos/cells/gated_cell.hpp>
 #include <elaphos/impl/merge_test.hpp>
+#include <elaphos/impl/team_scratch.hpp>
 #include <elaphos/impl/unroll.hpp>
 
 #include <cstdint>
@@ -52,7 +53,7 @@ struct GatedTeamUnit {
         unit(team.team_rank() / lanes),
         part(team.team_rank() % lanes),
         real(unit < owner.weights.hidden_size),
-        shared(static_cast<Scalar*>(team.team_shmem().get_shmem_aligned(static_cast<std::size_t>(Layout::bytes), 16))),
+        shared(scratch_of<Scalar>(team, Layout::bytes)),
         difference(shared + Layout::difference, reinterpret_cast<int*>(shared + Layout::scalars), unit,
                    owner.arguments.merge),
         weights(owner.weights, unit, part),

@@ -8,6 +8,17 @@
 
 namespace elaphos::impl {
 
+/// `bytes` of a team's scratch memory (level 0), aligned for packs. A device's compiler is told that they are in
+/// shared memory: what it takes for memory of any kind it reads with longer addresses and later.
+template <class Value, class Member>
+KOKKOS_FORCEINLINE_FUNCTION Value* scratch_of(const Member& member, std::size_t bytes) {
+  auto* const taken = static_cast<Value*>(member.team_shmem().get_shmem_aligned(bytes, 16));
+#if defined(__CUDA_ARCH__)
+  __builtin_assume(__isShared(taken));
+#endif
+  return taken;
+}
+
 /// A team's scratch memory, of which its parts take theirs one after another, aligned for packs. Kokkos is asked once:
 /// its own way to take a part is some hundred instructions long, which a kernel's every first team waits for.
 class TeamScratch {
