@@ -5,6 +5,7 @@
 #include "../execution_spaces.hpp"
 #include "carried_sensitivity.hpp"
 #include "gated_host_groups.hpp"
+#include "gated_rows_kernel.hpp"
 #include "gated_team_kernel.hpp"
 #include "gated_thread_kernel.hpp"
 #include "packed_weights.hpp"
@@ -28,6 +29,10 @@ inline constexpr int widest = 128;
 /// Up to so many units a device's thread takes a segment alone, where it carries no derivatives and there are so many.
 inline constexpr int widest_of_thread = 4;
 inline constexpr std::int64_t enough_for_threads = 2048;
+
+/// From so many segments a multiprocessor on, those of many units are advanced in step: that takes as long for one as for
+/// all rows of a team.
+inline constexpr std::int64_t enough_for_rows = 4;
 
 /// Whether kernels are compiled for so many units: fewer of the cells with late gates, whose kernels take longest to
 /// compile, and of those without recurrent weights, where padding costs little.
@@ -99,16 +104,18 @@ std::int64_t GatedPropagator<ExecutionSpace, Gates, Scalar>::parallel_workers(co
   } else {
     // A quarter of the resident threads where each takes a segment. Of teams whose inputs other warps make as many as are
     // resident: the second pass is over when the slowest merge is, and no team waits for its turn. Wider ones would
-    // rather run several times than long segments twice.
+    // rather run several times than long segments twice; where segments go in step, each row is a worker.
     const std::int64_t threads = exec.concurrency(), multiprocessors = threads / 2048;
     if (m_width <= widest_of_thread) return threads / 4;
-    std::int64_t teams = m_width <= 32 ? 16 : m_width == 64 ? 24 : 8;
+    std::int64_t segments = m_width <= 32 ? 16 : m_width == 64 ? 24 : 8;
     with_width([&]<int Width>(std::integral_constant<int, Width>) {
       using Member = typename Kokkos::TeamPolicy<ExecutionSpace>::member_type;
       using Teams = GatedTeamKernel<Member, Gates, Scalar, Width, false>;
-      if constexpr (Teams::in_warp) teams = resident_teams<Teams>();
+      using Rows = GatedRowsKernel<Member, Gates, Scalar, Width>;
+      if constexpr (Teams::in_warp) segments = resident_teams<Teams>();
+      if constexpr (Rows::is_compiled) segments = std::int64_t(Rows::resident_teams) * Rows::rows;
     });
-    return multiprocessors * teams;
+    return multiprocessors * segments;
   }
 }
 
@@ -149,6 +156,15 @@ void launch_teams(const ExecutionSpace& exec, const Kernel& kernel) {
   Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
 }
 
+/// Some segments a team, in step.
+template <class ExecutionSpace, class Kernel>
+void launch_rows(const ExecutionSpace& exec, const Kernel& kernel) {
+  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, Kernel::resident_teams>>;
+  Policy policy(exec, static_cast<int>(kernel.teams()), Kernel::team_size);
+  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes) + 16));
+  Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
+}
+
 /// Launches the kernel for one width on whichever mapping suits the space; all make the same bits. A device's threads
 /// take segments of narrow cells alone, where there are enough of them to hide each other's waiting.
 template <class ExecutionSpace, class Gates, class Scalar, int Width>
@@ -162,6 +178,13 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
     if constexpr (Width <= widest_of_thread) {
       if (arguments.sensitivity == Sensitivity::none && arguments.active_count >= enough_for_threads) {
         return launch_threads(exec, GatedThreadKernel<Gates, Scalar, Width>{weights, unit, arguments});
+      }
+    }
+    using Rows = GatedRowsKernel<Member, Gates, Scalar, Width>;
+    if constexpr (Rows::is_compiled) {
+      const std::int64_t multiprocessors = exec.concurrency() / 2048;
+      if (Rows::takes(weights, arguments) && arguments.active_count >= enough_for_rows * multiprocessors) {
+        return launch_rows(exec, Rows{weights, unit, arguments});
       }
     }
     if constexpr (dense_fits<ExecutionSpace, Gates, Scalar, Width> && !Teams::dense) {

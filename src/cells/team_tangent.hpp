@@ -48,7 +48,8 @@ class TeamTangent {
   using Layout = GatedTeamScratch<Gates, Scalar, Width, Carried>;
 
  public:
-  KOKKOS_FUNCTION explicit TeamTangent(int unit) {
+  /// `unit`: whose columns of a dense product.
+  KOKKOS_FUNCTION explicit TeamTangent(int unit = 0) {
     for (int q = 0; q < states; ++q) {
       ELAPHOS_UNROLL
       for (int i = 0; i < length; ++i) {
