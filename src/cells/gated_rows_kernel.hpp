@@ -21,7 +21,7 @@ namespace elaphos::impl {
 /// the first-level cache.
 ///
 /// Per step G H (H + I) multiply-adds a segment, in sums of the same order as `GatedTeamKernel`'s, so that the bits are
-/// the same; G (H + I) words of weights a thread from the cache, and per multiply-add a ninth of a 16-byte load from
+/// the same; G (H + I) words of weights a thread from the cache, and per multiply-add a twelfth of a 16-byte load from
 /// scratch (GRU, float). A segment that has ended or merged is evaluated in vain until the last of its team has.
 template <class TeamMember, class CellGates, class Number, int Width>
 struct GatedRowsKernel {
