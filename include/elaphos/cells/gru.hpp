@@ -22,7 +22,8 @@ struct GruGates : GatesBase {
     const Scalar reset = sigmoid(input[0] + hidden[0]);
     const Scalar update = sigmoid(input[1] + hidden[1]);
     const Scalar candidate = hyperbolic_tangent(multiply_add(reset, hidden[2], input[2]));
-    next[0] = multiply_add(update, own[0] - candidate, candidate);
+    // The candidate comes last: nothing but one multiply-add waits for it.
+    next[0] = multiply_add(Scalar(1) - update, candidate, update * own[0]);
   }
 
   template <class Scalar>

@@ -38,7 +38,7 @@ struct GruResetBeforeGates : GatesBase {
                                         Scalar (&next)[states]) const {
     const Scalar update = sigmoid(input[1] + hidden[1]);
     const Scalar candidate = hyperbolic_tangent(input[2] + hidden[2]);
-    next[0] = multiply_add(update, own[0] - candidate, candidate);
+    next[0] = multiply_add(Scalar(1) - update, candidate, update * own[0]);
   }
 
   template <class Scalar>
