@@ -156,10 +156,10 @@ Choice choose(const PlanRequest& request, const SolveOptions& options, const imp
     return {options.method, Merge::exact, asked, "without derivatives no tolerance can be judged"};
   }
   if (!tolerance) return {Method::jacobi, Merge::exact, request.has_jacobian ? meet : no_jacobian, asked};
-  if (!request.has_jacobian && request.has_jacobian_diagonal && pays(request, Sensitivity::diagonal)) {
-    return {Method::quasi_newton, Merge::tolerance, "of the Jacobian there is only the diagonal", asked};
-  }
   if (!request.has_jacobian) {
+    if (request.has_jacobian_diagonal && pays(request, Sensitivity::diagonal)) {
+      return {Method::quasi_newton, Merge::tolerance, "of the Jacobian there is only the diagonal", asked};
+    }
     return {Method::jacobi, Merge::exact, no_jacobian, "without derivatives no tolerance can be judged"};
   }
   const bool small = request.state_size <= at.dense_up_to;

@@ -147,22 +147,19 @@ void launch_threads(const ExecutionSpace& exec, const GatedThreadKernel<Gates, S
   Kokkos::parallel_for("Elaphos::propagate_gated", Policy(exec, 0, kernel.arguments.active_count), kernel);
 }
 
-/// A segment a team. The compiler is to know how many registers a lane may have.
-template <class ExecutionSpace, class Kernel>
-void launch_teams(const ExecutionSpace& exec, const Kernel& kernel) {
-  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, resident_teams<Kernel>()>>;
-  Policy policy(exec, static_cast<int>(kernel.arguments.active_count), Kernel::team_size);
-  policy.set_scratch_size(0, Kokkos::PerTeam(kernel.scratch_bytes() + 16));
+/// Teams of segments. The compiler is to know how many registers a lane may have.
+template <int resident, class ExecutionSpace, class Kernel>
+void launch_teams(const ExecutionSpace& exec, const Kernel& kernel, std::int64_t teams, std::size_t scratch_bytes) {
+  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, resident>>;
+  Policy policy(exec, static_cast<int>(teams), Kernel::team_size);
+  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(scratch_bytes) + 16));
   Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
 }
 
-/// Some segments a team, in step.
+/// A segment a team.
 template <class ExecutionSpace, class Kernel>
-void launch_rows(const ExecutionSpace& exec, const Kernel& kernel) {
-  using Policy = Kokkos::TeamPolicy<ExecutionSpace, Kokkos::LaunchBounds<Kernel::team_size, Kernel::resident_teams>>;
-  Policy policy(exec, static_cast<int>(kernel.teams()), Kernel::team_size);
-  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes) + 16));
-  Kokkos::parallel_for("Elaphos::propagate_gated", policy, kernel);
+void launch_teams(const ExecutionSpace& exec, const Kernel& kernel) {
+  launch_teams<resident_teams<Kernel>()>(exec, kernel, kernel.arguments.active_count, kernel.scratch_bytes());
 }
 
 /// Launches the kernel for one width on whichever mapping suits the space; all make the same bits. A device's threads
@@ -184,7 +181,8 @@ void launch_gated(const ExecutionSpace& exec, const PackedWeights<Scalar>& weigh
     if constexpr (Rows::is_compiled) {
       const std::int64_t multiprocessors = exec.concurrency() / 2048;
       if (Rows::takes(weights, arguments) && arguments.active_count >= enough_for_rows * multiprocessors) {
-        return launch_rows(exec, Rows{weights, unit, arguments});
+        const Rows rows{weights, unit, arguments};
+        return launch_teams<Rows::resident_teams>(exec, rows, rows.teams(), Rows::scratch_bytes);
       }
     }
     if constexpr (dense_fits<ExecutionSpace, Gates, Scalar, Width> && !Teams::dense) {

@@ -4,6 +4,7 @@
 
 #include <elaphos/impl/merge_test.hpp>
 #include <elaphos/impl/scalar.hpp>
+#include <elaphos/impl/team_states.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -39,19 +40,13 @@ struct BatchTangents {
   /// growth of the worst stretch of any entry.
   template <class Member>
   KOKKOS_FUNCTION Scalar store(const Member& team, std::int64_t number, std::int64_t D, Scalar* to) const {
-    const auto entries = Kokkos::TeamThreadRange(team, D);
     const Scalar* product = products + number * D;
     std::int64_t not_finite = 0;
     Kokkos::parallel_reduce(
-        entries, [&](std::int64_t i, std::int64_t& sum) { sum += Kokkos::isfinite(product[i]) ? 0 : 1; }, not_finite);
-    Scalar worst = 0;
-    Kokkos::parallel_reduce(
-        entries,
-        [&](std::int64_t i, Scalar& largest) {
-          const Scalar own = stretches[number * D + i].worst();
-          if (own > largest) largest = own;
-        },
-        Kokkos::Max<Scalar>(worst));
+        Kokkos::TeamThreadRange(team, D),
+        [&](std::int64_t i, std::int64_t& sum) { sum += Kokkos::isfinite(product[i]) ? 0 : 1; }, not_finite);
+    const Scalar worst =
+        team_largest<Scalar>(team, D, [&](std::int64_t i) { return stretches[number * D + i].worst(); });
     for_each_entry(team, D, [&](std::int64_t i) { to[i] = not_finite == 0 ? product[i] : Scalar(0); });
     return worst;
   }

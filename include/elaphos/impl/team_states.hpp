@@ -48,6 +48,20 @@ KOKKOS_INLINE_FUNCTION const Scalar* team_input(const Member& team, const InputB
   return room;
 }
 
+/// The largest of `number(i)`, none of which is negative or NaN. All threads get the answer.
+template <class Scalar, class Member, class Number>
+KOKKOS_INLINE_FUNCTION Scalar team_largest(const Member& team, std::int64_t count, const Number& number) {
+  Scalar all = 0;
+  Kokkos::parallel_reduce(
+      Kokkos::TeamThreadRange(team, count),
+      [&](std::int64_t i, Scalar& largest) {
+        const Scalar own = number(i);
+        if (own > largest) largest = own;
+      },
+      Kokkos::Max<Scalar>(all));
+  return all;
+}
+
 /// Whether two states have the same bits, as exact merges ask for; no distances. All threads get the answer.
 template <class Member, class Scalar>
 KOKKOS_INLINE_FUNCTION StateDifference<Scalar> team_difference(const Member& team, const Scalar* now,
@@ -73,20 +87,8 @@ KOKKOS_INLINE_FUNCTION StateDifference<Scalar> team_difference(const Member& tea
     own.add(now[i], stored[i], absolute_tolerance, relative_tolerance);
     return own;
   };
-  Kokkos::parallel_reduce(
-      Kokkos::TeamThreadRange(team, count),
-      [&](std::int64_t i, Scalar& largest) {
-        const Scalar scaled = of(i).scaled;
-        if (scaled > largest) largest = scaled;
-      },
-      Kokkos::Max<Scalar>(all.scaled));
-  Kokkos::parallel_reduce(
-      Kokkos::TeamThreadRange(team, count),
-      [&](std::int64_t i, Scalar& largest) {
-        const Scalar absolute = of(i).absolute;
-        if (absolute > largest) largest = absolute;
-      },
-      Kokkos::Max<Scalar>(all.absolute));
+  all.scaled = team_largest<Scalar>(team, count, [&](std::int64_t i) { return of(i).scaled; });
+  all.absolute = team_largest<Scalar>(team, count, [&](std::int64_t i) { return of(i).absolute; });
   return all;
 }
 
@@ -94,16 +96,11 @@ KOKKOS_INLINE_FUNCTION StateDifference<Scalar> team_difference(const Member& tea
 template <class Member, class Scalar>
 KOKKOS_INLINE_FUNCTION Scalar team_distance(const Member& team, const Scalar* now, const Scalar* stored,
                                             std::int64_t count) {
-  Scalar distance = 0;
-  Kokkos::parallel_reduce(
-      Kokkos::TeamThreadRange(team, count),
-      [&](std::int64_t i, Scalar& largest) {
-        StateDifference<Scalar> difference;
-        difference.add(now[i], stored[i], Scalar(1), Scalar(0));
-        if (difference.absolute > largest) largest = difference.absolute;
-      },
-      Kokkos::Max<Scalar>(distance));
-  return distance;
+  return team_largest<Scalar>(team, count, [&](std::int64_t i) {
+    StateDifference<Scalar> difference;
+    difference.add(now[i], stored[i], Scalar(1), Scalar(0));
+    return difference.absolute;
+  });
 }
 
 }  // namespace elaphos::impl
